@@ -1,0 +1,172 @@
+"""What can go wrong, by whose fault. Numbers, HTTP statuses and reasons live in `wire.errors`, nowhere else.
+
+    DragomanError
+    ├── CallerError            the request cannot be served as it is
+    │   ├── ParseFailure, InvalidRequest, MethodNotFound, InvalidParams
+    │   ├── TaskNotFound, TaskNotCancelable, UnsupportedOperation, PushNotSupported
+    │   ├── ContentTypeNotSupported, ExtendedCardNotConfigured
+    │   ├── ExtensionRequired, VersionNotSupported
+    │   ├── BodyTooLarge, Unauthenticated, Forbidden
+    │   └── Busy               too much at once; try again later
+    ├── AgentError             the agent behind us failed (InvalidAgentResponse)
+    └── StoreError             we failed
+        ├── StoreFull          nothing was written
+        └── OutcomeUnknown     the commit failed in a way that leaves open whether it happened
+
+Errors carry facts; `str(error)` is a plain sentence a client may see. It never holds a path, SQL or a secret.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Violation(NamedTuple):
+    """Which field is wrong, and why. `field` is a dotted path in the caller's own dialect."""
+
+    field: str
+    description: str
+
+
+class DragomanError(Exception):
+    """Base of everything dragoman raises on purpose."""
+
+
+class CallerError(DragomanError):
+    facts: dict[str, str]
+
+    def __init__(self, message: str, **facts: str) -> None:
+        super().__init__(message)
+        self.facts = facts
+
+
+class ParseFailure(CallerError):
+    def __init__(self, why: str = "The body is not valid JSON.") -> None:
+        super().__init__(why)
+
+
+class InvalidRequest(CallerError):
+    pass
+
+
+class MethodNotFound(CallerError):
+    def __init__(self, method: str) -> None:
+        super().__init__(f"Method not found: {method[:100]}" if method else "Method not found", method=method[:100])
+
+
+class InvalidParams(CallerError):
+    """One or more parameters are wrong; `violations` names each."""
+
+    def __init__(self, violations: Sequence[Violation] | str, field: str = "") -> None:
+        if isinstance(violations, str):
+            violations = (Violation(field, violations),)
+        self.violations = tuple(violations)
+        first = self.violations[0]
+        super().__init__(f"{first.field}: {first.description}" if first.field else first.description)
+
+
+class TaskNotFound(CallerError):
+    def __init__(self, task_id: str) -> None:
+        super().__init__("Task not found", taskId=task_id)
+
+
+class TaskNotCancelable(CallerError):
+    def __init__(self, task_id: str, state: str) -> None:
+        super().__init__("Task cannot be canceled: it is already finished", taskId=task_id, state=state)
+
+
+class UnsupportedOperation(CallerError):
+    pass
+
+
+class PushNotSupported(CallerError):
+    def __init__(self) -> None:
+        super().__init__("Push notifications are not supported by this agent")
+
+
+class ContentTypeNotSupported(CallerError):
+    pass
+
+
+class ExtendedCardNotConfigured(CallerError):
+    def __init__(self) -> None:
+        super().__init__("No extended agent card is configured")
+
+
+class ExtensionRequired(CallerError):
+    def __init__(self, uri: str) -> None:
+        super().__init__(f"This agent requires the extension {uri}; name it in A2A-Extensions", extension=uri)
+
+
+class VersionNotSupported(CallerError):
+    def __init__(self, version: str, supported: Sequence[str]) -> None:
+        self.supported = tuple(supported)
+        known = ", ".join(supported)
+        super().__init__(
+            f"Protocol version {version[:20]} is not supported here; use {known}", version=version[:20], supported=known
+        )
+
+
+class BodyTooLarge(CallerError):
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"The request body is larger than {limit} bytes", limit=str(limit))
+
+
+class Unauthenticated(CallerError):
+    def __init__(self, challenge: str, message: str = "Authentication is required") -> None:
+        super().__init__(message)
+        self.challenge = challenge
+
+
+class Forbidden(CallerError):
+    pass
+
+
+class Busy(CallerError):
+    """A limit was reached. `retry_after` is in seconds."""
+
+    def __init__(self, message: str, retry_after: int = 1, **facts: str) -> None:
+        super().__init__(message, **facts)
+        self.retry_after = retry_after
+
+
+class AgentError(DragomanError):
+    pass
+
+
+class InvalidAgentResponse(AgentError):
+    pass
+
+
+class StoreError(DragomanError):
+    pass
+
+
+class StoreFull(StoreError):
+    """The disk or the configured size is full. Nothing of the append was written."""
+
+
+class OutcomeUnknown(StoreError):
+    """A commit failed and it is open whether it happened: read again, then decide."""
+
+
+class Conflict(StoreError):
+    """The guard refused the append: somebody else moved the task first. `head` is how it stands, if it exists."""
+
+    def __init__(self, head: object = None) -> None:
+        super().__init__("The task moved on")
+        self.head = head
+
+
+class KeyTaken(StoreError):
+    """The idempotency key exists already; `record` says for what."""
+
+    def __init__(self, record: object) -> None:
+        super().__init__("This idempotency key was used before")
+        self.record = record
+
+
+class HandlerChanged(AgentError):
+    """A replay did not meet what the journal remembers."""
+
+    def __init__(self) -> None:
+        super().__init__("the handler changed while it was parked")

@@ -1,0 +1,152 @@
+"""What a caller may ask for, whatever dialect the asking came in."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from dragoman.model.messages import Message
+from dragoman.model.tasks import TERMINAL, Scope, TaskState, View
+
+
+class PushConfig(
+    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
+):
+    """Where and how to notify. `authentication` is {scheme, credentials}."""
+
+    tenant: str = ""
+    id: str = ""
+    task_id: str = ""
+    url: str = ""
+    token: str = ""
+    authentication: dict[str, str] | None = None
+
+
+class Configuration(
+    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
+):
+    accepted_output_modes: tuple[str, ...] = ()
+    task_push_notification_config: PushConfig | None = None
+    history_length: int | None = None
+    return_immediately: bool = False
+    idempotency_key: str = ""
+
+
+class Operation(
+    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
+):
+    tenant: str = ""
+
+
+class SendMessage(Operation, frozen=True, kw_only=True):
+    message: Message
+    configuration: Configuration = Configuration()
+    metadata: dict[str, Any] | None = None
+
+
+class SendStreamingMessage(SendMessage, frozen=True, kw_only=True):
+    pass
+
+
+class GetTask(Operation, frozen=True, kw_only=True):
+    id: str = ""
+    history_length: int | None = None
+
+
+class ListTasks(Operation, frozen=True, kw_only=True):
+    context_id: str = ""
+    status: TaskState | None = None
+    page_size: int | None = None
+    page_token: str = ""
+    history_length: int | None = None
+    status_timestamp_after: str = ""
+    include_artifacts: bool = False
+
+
+class CancelTask(Operation, frozen=True, kw_only=True):
+    id: str = ""
+    metadata: dict[str, Any] | None = None
+
+
+class SubscribeToTask(Operation, frozen=True, kw_only=True):
+    id: str = ""
+    history_length: int | None = None
+
+
+class CreatePush(Operation, frozen=True, kw_only=True):
+    config: PushConfig
+
+
+class GetPush(Operation, frozen=True, kw_only=True):
+    task_id: str = ""
+    id: str = ""
+
+
+class ListPush(Operation, frozen=True, kw_only=True):
+    task_id: str = ""
+    page_size: int | None = None
+    page_token: str = ""
+
+
+class DeletePush(Operation, frozen=True, kw_only=True):
+    task_id: str = ""
+    id: str = ""
+
+
+class GetExtendedCard(Operation, frozen=True, kw_only=True):
+    pass
+
+
+class Policy(Struct, frozen=True, kw_only=True):
+    """Where dialects differ in what happens, not in how it is spelled. `wire` fills it; the engine obeys it.
+
+    `first` says whether a stream begins with a Task snapshot. `closes` are the states after which a sending
+    stream ends, `follows` those after which a subscription ends. `cancel_again` are the terminal states on
+    which a cancel answers the task instead of an error.
+    """
+
+    first: bool = True
+    closes: frozenset[TaskState] = TERMINAL | {TaskState.INPUT_REQUIRED}
+    follows: frozenset[TaskState] = TERMINAL
+    cancel_again: frozenset[TaskState] = frozenset({TaskState.CANCELED})
+    subscribe_terminal: bool = False
+    fresh_when_working: bool = False
+    resume_by_context: bool = False
+    adopt_id: bool = False
+
+
+class Principal(Struct, frozen=True, kw_only=True):
+    """Who is calling. `id` is stable (never a display name); empty means nobody in particular."""
+
+    id: str = ""
+    scopes: frozenset[str] = frozenset()
+    claims: dict[str, Any] = {}
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """One caller's request around an operation: on whose behalf, by which rules."""
+
+    scope: Scope
+    principal: Principal = Principal()
+    policy: Policy = Policy()
+    origin: str = ""
+    extensions: tuple[str, ...] = ()
+    idempotency_key: str = ""
+    cursor: str = ""
+
+
+class TaskRef(Struct, frozen=True):
+    """How a stream's frames name their task."""
+
+    uid: str
+    id: str
+    context_id: str
+
+
+class TaskPage(Struct, frozen=True, kw_only=True):
+    """One page of a list. `page_size` is the limit that applied, `total` counts before paging."""
+
+    views: tuple[View, ...]
+    next_page_token: str
+    page_size: int
+    total: int
+    artifacts: bool = False

@@ -1,0 +1,291 @@
+"""What adapters promise. The words here are the contract; `tests/conformance` holds every adapter to it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+
+from dragoman.model.cards import Profile
+from dragoman.model.facts import AnyFact, Entry
+from dragoman.model.messages import Artifact, Message, Part
+from dragoman.model.operations import Principal
+from dragoman.model.tasks import Head, Scope, Task, TaskState, Usage
+
+# --- store -----------------------------------------------------------------------------------------------
+
+
+class KeyRecord(Struct, frozen=True):
+    """An idempotency key as written: for which task, or with which direct Message, and the digest of the request."""
+
+    key: str
+    digest: str
+    uid: str = ""
+    message: Message | None = None
+    at: int = 0
+
+
+class New(Struct, frozen=True):
+    """Guard of a first append: the external id must be free in its scope, the key (if any) unused."""
+
+    id: str
+    context_id: str
+    origin: str = ""
+    key: KeyRecord | None = None
+
+
+class Lifecycle(Struct, frozen=True):
+    """Guard of an operation: the task's version must still be this."""
+
+    version: int
+
+
+class Turn(Struct, frozen=True):
+    """Guard of a turn's output: this turn at this epoch must hold the task, and the task must not be terminal."""
+
+    turn: str
+    epoch: int
+
+
+class Append(Struct, frozen=True, gc=False):
+    uid: str
+    scope: Scope
+    facts: tuple[AnyFact, ...]
+    guard: New | Lifecycle | Turn
+    size: int = 0  # roughly the bytes of the facts; what limits count
+
+
+class Appended(Struct, frozen=True, gc=False):
+    """The head after the append and the number of its first fact; the others follow without gaps."""
+
+    head: Head
+    first: int
+
+
+class Snapshot(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A folded task at a checkpoint. Artifacts whose bodies moved to segments are listed here without parts."""
+
+    task: Task
+    usage: Usage | None = None
+    segmented: bool = False
+
+
+class Segment(Struct, frozen=True, kw_only=True):
+    """A span of one artifact, folded. `replace` drops the artifact's earlier segments."""
+
+    seq: int
+    artifact: Artifact
+    replace: bool = False
+
+
+class Checkpoint(Struct, frozen=True, kw_only=True):
+    """Folding may start here: everything up to `seq` is in the snapshot and its segments."""
+
+    uid: str
+    scope: Scope
+    seq: int
+    snapshot: Snapshot
+    segments: tuple[Segment, ...] = ()
+
+
+class Loaded(Struct, frozen=True, kw_only=True):
+    """All that is needed to fold a task: snapshot and segments at head.checkpoint_seq, and the entries after it."""
+
+    head: Head
+    snapshot: Snapshot | None = None
+    segments: tuple[Segment, ...] = ()
+    entries: tuple[Entry, ...] = ()
+
+
+class Query(Struct, frozen=True, kw_only=True):
+    """Which tasks, newest status first, ties by uid descending. `before` is the last (status_at, uid) already seen."""
+
+    context_id: str = ""
+    state: TaskState | None = None
+    since: int = 0
+    before: tuple[int, str] | None = None
+    limit: int = 50
+    artifacts: bool = False
+
+
+class Page(Struct, frozen=True, kw_only=True):
+    """`items` hold folded-ready tasks (segments only when the query asked for artifacts). `total` is before paging."""
+
+    items: tuple[Loaded, ...]
+    total: int
+    more: bool
+
+
+class Store(Protocol):
+    """Keeps logs. Durable before it answers; the same answers from every implementation.
+
+    * `append` resolves after the commit. One conflict never touches the other appends of its group.
+      Raises Conflict, KeyTaken, StoreFull or OutcomeUnknown. The store numbers the facts, advances the head by
+      `core.heads.advance` and keeps counters and the idempotency key in the same transaction.
+      It must be called from the event loop's thread and returns at once with an awaitable (a future).
+    * Reads name their scope and answer None (or nothing) for what that scope does not own.
+    * `since` answers entries after `after` in order, at most `limit` of them and about `max_bytes`, at least one if any.
+    * Time is the store's: `now()`.
+    """
+
+    async def open(self) -> None: ...
+    async def close(self) -> None: ...
+    def now(self) -> int: ...
+    def append(self, append: Append) -> Awaitable[Appended]: ...
+    def checkpoint(self, checkpoint: Checkpoint) -> Awaitable[None]: ...
+    async def find(self, scope: Scope, id: str) -> Head | None: ...
+    async def head(self, scope: Scope, uid: str) -> Head | None: ...
+    async def load(self, scope: Scope, uid: str) -> Loaded | None: ...
+    async def since(
+        self, scope: Scope, uid: str, after: int, limit: int = 256, max_bytes: int = 262_144
+    ) -> Sequence[Entry]: ...
+    async def list(self, scope: Scope, query: Query) -> Page: ...
+    async def key(self, scope: Scope, key: str) -> KeyRecord | None: ...
+    async def keep_key(self, scope: Scope, record: KeyRecord) -> None:
+        """Remember a direct reply under its key. Raises KeyTaken."""
+        ...
+
+    async def claim(self, scope: Scope, uid: str, replica: str, ttl: int) -> int | None:
+        """Take a task nobody (alive) holds: its new epoch, or None. Moves version and epoch."""
+        ...
+
+    async def heartbeat(self, replica: str, uids: Sequence[str], ttl: int) -> Sequence[str]:
+        """Prolong what this replica holds; answers what it has lost."""
+        ...
+
+    async def release(self, replica: str, uids: Sequence[str]) -> None: ...
+    async def claimable(self, limit: int) -> Sequence[Head]:
+        """Tasks neither terminal nor parked whose claim has lapsed (or never was), oldest first."""
+        ...
+
+    async def due(self, limit: int) -> Sequence[Head]:
+        """Non-terminal tasks whose cancel deadline or expiry has passed."""
+        ...
+
+    async def sweep(self, *, terminal_before: int, limit: int = 500) -> Sequence[str]:
+        """Delete terminal tasks settled before that time, and keys and facts that go with them; their uids."""
+        ...
+
+    def recover(self) -> Awaitable[None]:
+        """Called once at start by a store that only this process can hold: every claim lapses."""
+        ...
+
+
+# --- bus -------------------------------------------------------------------------------------------------
+
+
+class Bus(Protocol):
+    """Bells. A lost ring costs a moment, never a fact: whoever hears one reads the log."""
+
+    async def open(self) -> None: ...
+    async def close(self) -> None: ...
+    def ring(self, uid: str) -> None: ...
+    def listen(self, uid: str, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `wake` (on the loop's thread) whenever uid rings, until the returned function is called."""
+        ...
+
+    def ring_work(self) -> None: ...
+    def listen_work(self, wake: Callable[[], None]) -> Callable[[], None]: ...
+
+
+class Clock(Protocol):
+    def now(self) -> int:
+        """Milliseconds since the epoch."""
+        ...
+
+
+class Ids(Protocol):
+    def uid(self) -> str:
+        """A UUIDv7: unique, and later ones sort after earlier ones."""
+        ...
+
+
+# --- agents ----------------------------------------------------------------------------------------------
+
+
+class Route(Struct, frozen=True, kw_only=True):
+    """Which skill takes a message, and how its turns are to be run."""
+
+    skill: str
+    direct: bool = False
+    parking: Literal["replay", "hold"] = "replay"
+    on_restart: Literal["fail", "rerun"] = "fail"
+    serialize: Literal["", "context"] = ""
+    cancel_ms: int = 5_000
+    timeout_ms: int = 0
+    arguments: Any = None
+
+
+class TurnHandle(Protocol):
+    """One run of an agent for one message, as the engine gives it to an adapter. `agents.Turn` is its sugar.
+
+    Emissions (`say`, `artifact`, `usage`) enter a bounded buffer flushed every tick; `emit` awaits when it is full.
+    `step`, `ask` and `require_auth` await their commit. An emission that a replay already delivered is swallowed here.
+    Returning from the agent completes the task; `finish` says otherwise or gives it a last message.
+    """
+
+    scope: Scope
+    uid: str
+    task_id: str
+    context_id: str
+    message: Message
+    metadata: dict[str, Any]
+    modes: tuple[str, ...]
+    extensions: tuple[str, ...]
+    principal: Principal
+    attempt: int
+    deadline: int  # milliseconds since the epoch, 0: none
+
+    @property
+    def cancelled(self) -> bool: ...
+    @property
+    def history(self) -> tuple[Message, ...]: ...
+    async def conversation(self, limit: int = 20) -> tuple[Message, ...]:
+        """Messages of earlier tasks in the same context, oldest first."""
+        ...
+
+    async def say(self, parts: Sequence[Part], metadata: dict[str, Any] | None = None) -> None: ...
+    async def artifact(
+        self,
+        artifact: Artifact,
+        *,
+        append: bool = False,
+        last_chunk: bool = False,
+        metadata: dict[str, Any] | None = None,
+    ) -> None: ...
+    def usage(self, usage: Usage) -> None: ...
+    async def step(self, name: str, arguments: Any, run: Callable[[str], Awaitable[Any]]) -> Any:
+        """Run once and remember. `run` gets a stable step id. The result must survive JSON."""
+        ...
+
+    async def ask(self, parts: Sequence[Part], metadata: dict[str, Any] | None = None) -> Message:
+        """Ask and park. In replay mode this raises `Parked` the first time and returns the answer when replayed."""
+        ...
+
+    async def require_auth(self, parts: Sequence[Part], until: Awaitable[Any] | None = None) -> Message | None: ...
+    def finish(self, state: TaskState, parts: Sequence[Part] = (), metadata: dict[str, Any] | None = None) -> None:
+        """How the task shall end when the agent returns. The last call counts."""
+        ...
+
+
+class Parked(BaseException):
+    """Unwinds a handler whose question was committed. Never catch it."""
+
+
+class Agent(Protocol):
+    """What can be served. Adapters make one of a function, a framework's graph, a process, a remote agent."""
+
+    @property
+    def profile(self) -> Profile: ...
+    def route(self, message: Message, metadata: dict[str, Any] | None) -> Route:
+        """Choose the skill. Raises InvalidParams when the message fits none."""
+        ...
+
+    async def run(self, route: Route, turn: TurnHandle) -> None:
+        """Run the author's code for one turn. An exception fails the task with a neutral message."""
+        ...
+
+    async def reply(self, route: Route, turn: TurnHandle) -> Message:
+        """Answer a direct skill: a Message, no task, nothing logged."""
+        ...
+
+    async def close(self) -> None: ...
