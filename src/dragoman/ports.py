@@ -122,6 +122,7 @@ class Store(Protocol):
       Raises Conflict, KeyTaken, StoreFull or OutcomeUnknown. The store numbers the facts, advances the head by
       `core.heads.advance` and keeps counters and the idempotency key in the same transaction.
       It must be called from the event loop's thread and returns at once with an awaitable (a future).
+    * Whether a guard admits an append is `core.heads.admits`, for every store.
     * Reads name their scope and answer None (or nothing) for what that scope does not own.
     * `since` answers entries after `after` in order, at most `limit` of them and about `max_bytes`, at least one if any.
     * Time is the store's: `now()`.
@@ -154,7 +155,8 @@ class Store(Protocol):
 
     async def release(self, replica: str, uids: Sequence[str]) -> None: ...
     async def claimable(self, limit: int) -> Sequence[Head]:
-        """Tasks neither terminal nor parked whose claim has lapsed (or never was), oldest first."""
+        """Tasks neither terminal nor parked whose claim has lapsed (or never was), oldest first. A held
+        question (`head.held`) does not count as parked: its handler died with its replica."""
         ...
 
     async def due(self, limit: int) -> Sequence[Head]:

@@ -1,6 +1,6 @@
 """How facts move a task's head, and which appends its guard admits.
 
-Both stores use these two functions inside their commit, so the rules of the log exist once.
+Both stores use these functions inside their commit, so the rules of the log exist once.
 """
 
 from collections.abc import Sequence
@@ -26,21 +26,31 @@ def born(uid: str, scope: Scope, guard: New) -> Head:
     return Head(uid=uid, scope=scope, id=guard.id, context_id=guard.context_id, origin=guard.origin)
 
 
-def admits(head: Head, guard: Lifecycle | Turn) -> bool:
-    """Whether the guard lets an append through. A terminal task admits nothing: terminal is final."""
+def admits(head: Head, guard: Lifecycle | Turn, facts: Sequence[AnyFact] = ()) -> bool:
+    """Whether the guard lets these facts through.
+
+    A terminal task admits nothing: terminal is final. A turn may not complete the task over messages nobody
+    has taken from the inbox; it has to start the next turn instead.
+    """
     if head.state in TERMINAL:
         return False
-    if isinstance(guard, Turn):
-        return head.turn == guard.turn and head.epoch == guard.epoch
-    return head.version == guard.version
+    if isinstance(guard, Lifecycle):
+        return head.version == guard.version
+    if head.turn != guard.turn or head.epoch != guard.epoch:
+        return False
+    return not (head.queued and facts and _completes(facts[-1]))
+
+
+def _completes(fact: AnyFact) -> bool:
+    return isinstance(fact, Settled) and fact.status.state is TaskState.COMPLETED
 
 
 def advance(head: Head, facts: Sequence[AnyFact], size: int = 0) -> Head:
     """The head after these facts. The version moves only with state, message, cancel and claim facts."""
     after = copy(head)
-    after.seq += len(facts)
     after.size += size
     for fact in facts:
+        after.seq += 1
         after.updated_at = fact.at
         if isinstance(fact, StatusFact):
             _move(after, fact)
@@ -65,17 +75,17 @@ def _move(head: Head, fact: StatusFact) -> None:
         head.turn = fact.turn
         head.epoch = fact.epoch
         head.attempt = fact.attempt
+        head.reruns = fact.reruns
         head.queued -= fact.took
-    elif isinstance(fact, Asked):
-        head.asked = fact.n
-        head.expires_at = fact.expires
-    elif not isinstance(fact, (Resumed, Settled)):
+        if fact.attempt == 1:
+            head.turn_seq = head.seq
+    elif not isinstance(fact, (Asked, Resumed, Settled)):
         return
     head.version += 1
     head.state = fact.status.state or TaskState.WORKING
-    if not isinstance(fact, Asked):
-        head.asked = -1
-        head.expires_at = 0
+    if isinstance(fact, Asked):
+        head.asked, head.held, head.expires_at = fact.n, fact.hold, fact.expires
+    else:
+        head.asked, head.held, head.expires_at = -1, False, 0
     if isinstance(fact, Settled):
-        head.cancel_by = 0
-        head.queued = 0
+        head.cancel_by = head.queued = 0

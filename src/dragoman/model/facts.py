@@ -50,7 +50,8 @@ class Received(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="receive
 class Started(StatusFact, frozen=True, kw_only=True, omit_defaults=True, tag="started", gc=False):
     """A turn runs (again): working. `took` counts inbox messages this turn takes over.
 
-    The claim is part of it: from here on only this turn at this epoch may append the turn's output.
+    The claim is part of it: from here on only this turn at this epoch may append the turn's output. `of` is the
+    number of the message fact the turn answers; `reruns` counts starts after a crash.
     """
 
     turn: str
@@ -58,6 +59,8 @@ class Started(StatusFact, frozen=True, kw_only=True, omit_defaults=True, tag="st
     attempt: int = 1
     replica: str = ""
     took: int = 0
+    of: int = 1
+    reruns: int = 0
 
 
 class Said(StatusFact, frozen=True, kw_only=True, omit_defaults=True, tag="said", gc=False):

@@ -59,7 +59,8 @@ class Scope(NamedTuple):
 class Head(Struct, kw_only=True, gc=False):
     """The task's row: what guards, lists and recovery need without folding the log.
 
-    `version` counts lifecycle moves (state, message, cancel, claim); `seq` counts facts.
+    `version` counts lifecycle moves (state, message, cancel, claim); `seq` counts facts. `turn_seq` is where the
+    current turn first started, `held` whether its question keeps a handler waiting in memory.
     Times are milliseconds since the epoch; 0 means never.
     """
 
@@ -79,6 +80,9 @@ class Head(Struct, kw_only=True, gc=False):
     attempt: int = 0
     queued: int = 0
     asked: int = -1
+    held: bool = False
+    turn_seq: int = 0
+    reruns: int = 0
     cancel_by: int = 0
     expires_at: int = 0
     checkpoint_seq: int = 0
