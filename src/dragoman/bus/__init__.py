@@ -1,0 +1,1 @@
+"""Bells between writers and followers. Each module is one implementation of `ports.Bus`."""

@@ -1,0 +1,72 @@
+"""Who runs which task, in a store that only one process can hold.
+
+Such leases need no table: they end with the process, and the process that opens the store next starts with none.
+What must survive is the epoch, and that is in the task's head.
+"""
+
+from collections.abc import Sequence
+from copy import copy
+from typing import NamedTuple
+
+from dragoman.model.facts import AnyFact, Asked, Settled, Started
+from dragoman.model.tasks import Head
+
+
+class Lease(NamedTuple):
+    replica: str
+    until: int
+
+
+class Leases:
+    """Claims by uid. Every method takes the store's time, so a test can hold it."""
+
+    def __init__(self, ttl: int) -> None:
+        self._ttl = ttl  # of a claim that came with an append; a heartbeat brings its own
+        self._held: dict[str, Lease] = {}
+
+    def follow(self, uid: str, facts: Sequence[AnyFact], now: int) -> None:
+        """What committed facts mean for the claim: a start takes it, a park and an end let it go."""
+        for fact in facts:
+            if isinstance(fact, Started):
+                if fact.replica:
+                    self._held[uid] = Lease(fact.replica, now + self._ttl)
+            elif isinstance(fact, Settled) or (isinstance(fact, Asked) and not fact.hold):
+                self._held.pop(uid, None)
+
+    def held(self, uid: str, now: int) -> bool:
+        lease = self._held.get(uid)
+        return lease is not None and lease.until > now
+
+    def take(self, uid: str, replica: str, until: int) -> None:
+        self._held[uid] = Lease(replica, until)
+
+    def prolong(self, replica: str, uids: Sequence[str], until: int) -> list[str]:
+        """Prolong what `replica` holds, also when it lapsed and nobody took it; answer the others."""
+        lost: list[str] = []
+        for uid in uids:
+            lease = self._held.get(uid)
+            if lease is None or lease.replica != replica:
+                lost.append(uid)
+            else:
+                self._held[uid] = Lease(replica, until)
+        return lost
+
+    def release(self, replica: str, uids: Sequence[str]) -> None:
+        for uid in uids:
+            lease = self._held.get(uid)
+            if lease is not None and lease.replica == replica:
+                del self._held[uid]
+
+    def forget(self, uid: str) -> None:
+        self._held.pop(uid, None)
+
+    def clear(self) -> None:
+        self._held.clear()
+
+
+def claimed(head: Head) -> Head:
+    """The head after a claim: a new epoch, so whoever held the task before is refused from here on."""
+    after = copy(head)
+    after.epoch += 1
+    after.version += 1
+    return after

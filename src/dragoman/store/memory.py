@@ -1,0 +1,293 @@
+"""A store for tests and throw-away agents: the same contract, kept in dictionaries, gone with the process."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Iterable, Sequence
+from copy import copy
+from heapq import nlargest, nsmallest
+
+from dragoman.core.heads import admits, advance, born
+from dragoman.model.errors import Conflict, KeyTaken, StoreFull
+from dragoman.model.facts import Entry
+from dragoman.model.tasks import TERMINAL, Head, Scope
+from dragoman.ports import (
+    Append,
+    Appended,
+    Checkpoint,
+    Clock,
+    KeyRecord,
+    Loaded,
+    New,
+    Page,
+    Query,
+    Segment,
+    Snapshot,
+)
+from dragoman.store.keys import written
+from dragoman.store.leases import Leases, claimed
+
+HOUR = 3_600_000
+
+
+class _Log:
+    """One task: its head, all its facts, and where folding may start."""
+
+    __slots__ = ("entries", "head", "segments", "sizes", "snapshot")
+
+    def __init__(self, head: Head) -> None:
+        self.head = head
+        self.entries: list[Entry] = []
+        self.sizes: list[int] = []
+        self.snapshot: Snapshot | None = None
+        self.segments: tuple[Segment, ...] = ()
+
+    def loaded(self, artifacts: bool = True) -> Loaded:
+        return Loaded(
+            head=self.head,
+            snapshot=self.snapshot,
+            segments=self.segments if artifacts else (),
+            entries=tuple(self.entries[self.head.checkpoint_seq :]),
+        )
+
+
+class MemoryStore:
+    """`ports.Store` in memory.
+
+    A new task evicts what finished longer than `ttl` ms ago, then, at a limit, what finished first. Tasks that run or
+    wait for somebody are never evicted: when only those are left, a new task is refused with StoreFull.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_tasks: int = 1_000,
+        max_contexts: int = 500,
+        ttl: int = HOUR,
+        lease_ttl: int = 30_000,
+        clock: Clock | None = None,
+    ) -> None:
+        self._max_tasks = max_tasks
+        self._max_contexts = max_contexts
+        self._ttl = ttl
+        self._clock = clock
+        self._leases = Leases(lease_ttl)
+        self._logs: dict[str, _Log] = {}
+        self._ids: dict[tuple[Scope, str], str] = {}
+        self._keys: dict[tuple[Scope, str], KeyRecord] = {}
+        self._keys_of: dict[str, tuple[Scope, str]] = {}
+        self._contexts: dict[tuple[Scope, str], set[str]] = {}
+        self._finished: dict[str, None] = {}  # in the order they finished
+
+    async def open(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+    def now(self) -> int:
+        return self._clock.now() if self._clock else time.time_ns() // 1_000_000
+
+    # --- writing ---
+
+    def append(self, append: Append) -> Awaitable[Appended]:
+        done: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
+        try:
+            done.set_result(self._append(append))
+        except (Conflict, KeyTaken, StoreFull) as error:
+            done.set_exception(error)
+        return done
+
+    def _append(self, append: Append) -> Appended:
+        log = self._logs.get(append.uid)
+        if isinstance(append.guard, New):
+            log = self._begin(append, append.guard, log)
+        elif log is None or log.head.scope != append.scope:
+            raise Conflict
+        elif not admits(log.head, append.guard):
+            raise Conflict(log.head)
+        before = log.head
+        log.head = head = advance(before, append.facts, append.size)
+        log.entries.extend(map(Entry, range(before.seq + 1, head.seq + 1), append.facts))
+        share = append.size // max(1, len(append.facts))
+        log.sizes.extend(share for _ in append.facts)
+        self._leases.follow(append.uid, append.facts, self.now())
+        if head.state in TERMINAL:
+            self._finished[append.uid] = None
+        return Appended(head, before.seq + 1)
+
+    def _begin(self, append: Append, guard: New, log: _Log | None) -> _Log:
+        scope, uid = append.scope, append.uid
+        if guard.key and (taken := self._keys.get((scope, guard.key.key))):
+            raise KeyTaken(taken)
+        if other := self._ids.get((scope, guard.id)):
+            raise Conflict(self._logs[other].head)
+        if log is not None:
+            raise Conflict
+        self._make_room((scope, guard.context_id))
+        log = self._logs[uid] = _Log(born(uid, scope, guard))
+        self._ids[scope, guard.id] = uid
+        self._contexts.setdefault((scope, guard.context_id), set()).add(uid)
+        if guard.key:
+            self._keys_of[uid] = (scope, guard.key.key)
+            self._keys[scope, guard.key.key] = written(guard.key, uid, self.now())
+        return log
+
+    def _make_room(self, context: tuple[Scope, str]) -> None:
+        self._evict(self._lapsed(self.now() - self._ttl))
+        if len(self._logs) >= self._max_tasks:
+            oldest = next(iter(self._finished), None)
+            if oldest is None:
+                raise StoreFull(f"All {self._max_tasks} tasks kept here are unfinished; finish or cancel one first")
+            self._evict([oldest])
+        if context not in self._contexts and len(self._contexts) >= self._max_contexts:
+            over = next((c for c, uids in self._contexts.items() if self._finished.keys() >= uids), None)
+            if over is None:
+                raise StoreFull(f"All {self._max_contexts} contexts kept here have unfinished tasks; finish one first")
+            self._evict(tuple(self._contexts[over]))
+
+    def _lapsed(self, before: int) -> list[str]:
+        lapsed: list[str] = []
+        for uid in self._finished:
+            if self._logs[uid].head.status_at >= before:
+                break
+            lapsed.append(uid)
+        return lapsed
+
+    def _evict(self, uids: Iterable[str]) -> None:
+        for uid in uids:
+            head = self._logs.pop(uid).head
+            del self._ids[head.scope, head.id]
+            del self._finished[uid]
+            self._leases.forget(uid)
+            if key := self._keys_of.pop(uid, None):
+                del self._keys[key]
+            context = (head.scope, head.context_id)
+            self._contexts[context].discard(uid)
+            if not self._contexts[context]:
+                del self._contexts[context]
+
+    async def checkpoint(self, checkpoint: Checkpoint) -> None:
+        log = self._owned(checkpoint.scope, checkpoint.uid)
+        if log is None or not log.head.checkpoint_seq < checkpoint.seq <= log.head.seq:
+            return
+        segments = log.segments
+        for segment in checkpoint.segments:
+            if segment.replace:
+                segments = tuple(s for s in segments if s.artifact.artifact_id != segment.artifact.artifact_id)
+            segments = (*segments, segment)
+        log.segments = segments
+        log.snapshot = checkpoint.snapshot
+        log.head = copy(log.head)
+        log.head.checkpoint_seq = checkpoint.seq
+
+    async def keep_key(self, scope: Scope, record: KeyRecord) -> None:
+        if taken := self._keys.get((scope, record.key)):
+            raise KeyTaken(taken)
+        self._keys[scope, record.key] = written(record, record.uid, self.now())
+
+    async def sweep(self, *, terminal_before: int, limit: int = 500) -> Sequence[str]:
+        lapsed = self._lapsed(max(terminal_before, self.now() - self._ttl))[:limit]
+        self._evict(lapsed)
+        for key, record in list(self._keys.items()):
+            if not record.uid and record.at < terminal_before:
+                del self._keys[key]
+        return lapsed
+
+    # --- reading ---
+
+    def _owned(self, scope: Scope, uid: str) -> _Log | None:
+        log = self._logs.get(uid)
+        return log if log is not None and log.head.scope == scope else None
+
+    async def find(self, scope: Scope, id: str) -> Head | None:
+        uid = self._ids.get((scope, id))
+        return self._logs[uid].head if uid else None
+
+    async def head(self, scope: Scope, uid: str) -> Head | None:
+        log = self._owned(scope, uid)
+        return log.head if log else None
+
+    async def load(self, scope: Scope, uid: str) -> Loaded | None:
+        log = self._owned(scope, uid)
+        return log.loaded() if log else None
+
+    async def since(
+        self, scope: Scope, uid: str, after: int, limit: int = 256, max_bytes: int = 262_144
+    ) -> Sequence[Entry]:
+        log = self._owned(scope, uid)
+        if log is None:
+            return ()
+        after = max(0, after)
+        end = min(after + limit, len(log.entries))
+        if end - after > 1:
+            room = max_bytes
+            for at in range(after, end):
+                room -= log.sizes[at]
+                if room <= 0:
+                    end = at + 1
+                    break
+        return log.entries[after:end]
+
+    async def list(self, scope: Scope, query: Query) -> Page:
+        # Filters that hold for every page first: they make the total.
+        logs = [
+            log
+            for log in self._logs.values()
+            if log.head.scope == scope
+            and (not query.context_id or log.head.context_id == query.context_id)
+            and (query.state is None or log.head.state is query.state)
+            and log.head.status_at >= query.since
+        ]
+        before = query.before
+        rest = [log for log in logs if before is None or _rank(log) < before]
+        page = nlargest(query.limit + 1, rest, key=_rank)
+        return Page(
+            items=tuple(log.loaded(query.artifacts) for log in page[: query.limit]),
+            total=len(logs),
+            more=len(page) > query.limit,
+        )
+
+    async def key(self, scope: Scope, key: str) -> KeyRecord | None:
+        return self._keys.get((scope, key))
+
+    # --- claims ---
+
+    async def claim(self, scope: Scope, uid: str, replica: str, ttl: int) -> int | None:
+        now = self.now()
+        log = self._owned(scope, uid)
+        if log is None or log.head.terminal or self._leases.held(uid, now):
+            return None
+        log.head = claimed(log.head)
+        self._leases.take(uid, replica, now + ttl)
+        return log.head.epoch
+
+    async def heartbeat(self, replica: str, uids: Sequence[str], ttl: int) -> Sequence[str]:
+        return self._leases.prolong(replica, uids, self.now() + ttl)
+
+    async def release(self, replica: str, uids: Sequence[str]) -> None:
+        self._leases.release(replica, uids)
+
+    async def claimable(self, limit: int) -> Sequence[Head]:
+        now = self.now()
+        heads = (log.head for log in self._logs.values())
+        free = (head for head in heads if not head.settled and not self._leases.held(head.uid, now))
+        return nsmallest(limit, free, key=lambda head: (head.created_at, head.uid))
+
+    async def due(self, limit: int) -> Sequence[Head]:
+        now = self.now()
+        heads = (log.head for log in self._logs.values())
+        over = (head for head in heads if not head.terminal and 0 < deadline(head) <= now)
+        return nsmallest(limit, over, key=deadline)
+
+    async def recover(self) -> None:
+        self._leases.clear()
+
+
+def _rank(log: _Log) -> tuple[int, str]:
+    return (log.head.status_at, log.head.uid)
+
+
+def deadline(head: Head) -> int:
+    """When somebody has to act on a task that does not: its cancel deadline or its expiry, the earlier; 0 for never."""
+    times = [at for at in (head.cancel_by, head.expires_at) if at]
+    return min(times, default=0)
