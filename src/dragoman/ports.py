@@ -227,6 +227,7 @@ class TurnHandle(Protocol):
 
     scope: Scope
     uid: str
+    turn: str  # the turn's id: the same in all its reruns, another for every further turn; empty for a direct reply
     task_id: str
     context_id: str
     message: Message
