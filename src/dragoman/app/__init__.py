@@ -1,0 +1,1 @@
+"""The only place that wires: settings → store, bus, agents, engine, gateway, server."""
