@@ -70,3 +70,15 @@ def claimed(head: Head) -> Head:
     after.epoch += 1
     after.version += 1
     return after
+
+
+def unattended(head: Head) -> bool:
+    """Whether somebody must hold this task: a handler is to run, or waits in memory for the answer to its question."""
+    return not head.settled or (head.interrupted and head.held)
+
+
+def deadline(head: Head) -> int:
+    """When somebody has to act on a task that does not: its cancel deadline or its expiry, the earlier; 0 for never."""
+    if head.terminal:
+        return 0
+    return min((at for at in (head.cancel_by, head.expires_at) if at), default=0)

@@ -24,7 +24,7 @@ from dragoman.ports import (
     Snapshot,
 )
 from dragoman.store.keys import written
-from dragoman.store.leases import Leases, claimed
+from dragoman.store.leases import Leases, claimed, deadline, unattended
 
 HOUR = 3_600_000
 
@@ -103,7 +103,7 @@ class MemoryStore:
             log = self._begin(append, append.guard, log)
         elif log is None or log.head.scope != append.scope:
             raise Conflict
-        elif not admits(log.head, append.guard):
+        elif not admits(log.head, append.guard, append.facts):
             raise Conflict(log.head)
         before = log.head
         log.head = head = advance(before, append.facts, append.size)
@@ -270,13 +270,13 @@ class MemoryStore:
     async def claimable(self, limit: int) -> Sequence[Head]:
         now = self.now()
         heads = (log.head for log in self._logs.values())
-        free = (head for head in heads if not head.settled and not self._leases.held(head.uid, now))
+        free = (head for head in heads if unattended(head) and not self._leases.held(head.uid, now))
         return nsmallest(limit, free, key=lambda head: (head.created_at, head.uid))
 
     async def due(self, limit: int) -> Sequence[Head]:
         now = self.now()
         heads = (log.head for log in self._logs.values())
-        over = (head for head in heads if not head.terminal and 0 < deadline(head) <= now)
+        over = (head for head in heads if 0 < deadline(head) <= now)
         return nsmallest(limit, over, key=deadline)
 
     async def recover(self) -> None:
@@ -285,9 +285,3 @@ class MemoryStore:
 
 def _rank(log: _Log) -> tuple[int, str]:
     return (log.head.status_at, log.head.uid)
-
-
-def deadline(head: Head) -> int:
-    """When somebody has to act on a task that does not: its cancel deadline or its expiry, the earlier; 0 for never."""
-    times = [at for at in (head.cancel_by, head.expires_at) if at]
-    return min(times, default=0)
