@@ -124,7 +124,7 @@ class Store(Protocol):
       It must be called from the event loop's thread and returns at once with an awaitable (a future).
     * Whether a guard admits an append is `core.heads.admits`, for every store.
     * Reads name their scope and answer None (or nothing) for what that scope does not own.
-    * `since` answers entries after `after` in order, at most `limit` of them and about `max_bytes`, at least one if any.
+    * `since` answers entries after `after` in order: at most `limit`, about `max_bytes`, at least one if any.
     * Time is the store's: `now()`.
     """
 

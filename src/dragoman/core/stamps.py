@@ -1,0 +1,30 @@
+"""Timestamps: milliseconds inside, RFC 3339 in UTC with milliseconds outside."""
+
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@lru_cache(maxsize=16)
+def _second(seconds: int) -> str:
+    return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def stamp(ms: int) -> str:
+    """`1767225600700` as `2026-01-01T00:00:00.700Z`."""
+    seconds, rest = divmod(ms, 1000)
+    return f"{_second(seconds)}.{rest:03d}Z"
+
+
+def moment(text: str) -> int:
+    """Milliseconds of an RFC 3339 time; raises ValueError for anything else, also for a time without a zone.
+
+    Rounds up, so that «at or after» never lets an earlier millisecond in.
+    """
+    if len(text) > 40 or "T" not in text.upper():
+        raise ValueError("not an RFC 3339 time")
+    parsed = datetime.fromisoformat(text)
+    if parsed.tzinfo is None:
+        raise ValueError("a time needs a zone, such as Z")
+    return -((_EPOCH - parsed) // timedelta(milliseconds=1))

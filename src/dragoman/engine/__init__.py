@@ -1,0 +1,1 @@
+"""Load, decide, append, ring; run turns; follow logs. Knows no dialect and no socket."""

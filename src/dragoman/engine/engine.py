@@ -1,0 +1,269 @@
+"""The operations, as the gateway calls them. Each loads, decides, appends and answers; turns run on their own."""
+
+from collections.abc import Mapping
+
+from dragoman.core import cursors
+from dragoman.core.fold import folded, trimmed, view
+from dragoman.core.stamps import moment
+from dragoman.engine.follow import Batch, Follow
+from dragoman.engine.keeper import Keeper
+from dragoman.engine.limits import Limits
+from dragoman.engine.live import Live, Lives
+from dragoman.engine.sending import Accepted, Sending
+from dragoman.engine.turns import Turns
+from dragoman.model.errors import Busy, InvalidParams, TaskNotFound, UnsupportedOperation
+from dragoman.model.facts import Entry
+from dragoman.model.messages import Message
+from dragoman.model.operations import Call, CancelTask, GetTask, ListTasks, SendMessage, SubscribeToTask, TaskPage
+from dragoman.model.tasks import TERMINAL, TaskState, View
+from dragoman.ports import Agent, Bus, Clock, Ids, Query, Store
+
+__all__ = ["Batch", "Engine", "Follow", "Limits"]
+
+
+class Engine:
+    """Start it before the port opens; drain it before connections close; close it last."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        bus: Bus,
+        agents: Mapping[str, Agent],
+        clock: Clock,
+        ids: Ids,
+        limits: Limits | None = None,
+        replica: str = "",
+    ) -> None:
+        self._store = store
+        self._bus = bus
+        self._limits = limits or Limits()
+        self._lives = Lives(store, bus, self._limits)
+        self._turns = Turns(
+            store=store,
+            lives=self._lives,
+            agents=agents,
+            clock=clock,
+            ids=ids,
+            limits=self._limits,
+            replica=replica or ids.uid(),
+        )
+        self._sending = Sending(self._turns)
+        self._keeper = Keeper(self._turns, self._limits)
+        self._follows: set[Follow] = set()
+        self._drained = False
+
+    # --- life
+
+    async def start(self) -> None:
+        """Open the store and recover what the last process left behind."""
+        await self._store.open()
+        await self._bus.open()
+        await self._keeper.start()
+
+    async def drain(self, seconds: float) -> None:
+        """Refuse new messages, let turns end, then end every stream without a final marker."""
+        await self._turns.drain(seconds)
+        self._drained = True
+        self._lives.wake()
+        for follow in list(self._follows):
+            follow.drain()
+
+    async def close(self) -> None:
+        await self._keeper.close()
+        await self._turns.close()
+        for follow in list(self._follows):
+            follow.close()
+        await self._bus.close()
+        await self._store.close()
+
+    async def sweep(self) -> None:
+        """Apply retention now."""
+        await self._keeper.sweep()
+
+    # --- messages
+
+    async def send(self, call: Call, op: SendMessage) -> View | Message:
+        """Take a message in and wait until its task settles, unless it asks to return at once."""
+        accepted = await self._sending.accept(call, op)
+        if isinstance(accepted, Message):
+            return accepted
+        live = accepted.live
+        try:
+            if not op.configuration.return_immediately:
+                await self._wait(live)
+            return trimmed(await self._lives.view_of(live), op.configuration.history_length)
+        finally:
+            self._lives.unpin(live)
+
+    async def _wait(self, live: Live) -> None:
+        if live.head.settled:
+            return
+        await self._turns.settled(live, self._limits.hold_ms / 1000)
+        if not live.head.settled and self._drained:
+            raise Busy("The server is shutting down; ask for the task again in a moment", 5, taskId=live.head.id)
+
+    async def stream(self, call: Call, op: SendMessage) -> Follow | Message:
+        """Take a message in and follow its task. With a cursor, only follow."""
+        if call.cursor:
+            live, seq = await self._sending.resume(call, op)
+            return self._follow(live, call, seq)
+        accepted = await self._sending.accept(call, op)
+        if isinstance(accepted, Message):
+            return accepted
+        try:
+            return await self._from(accepted, call, op.configuration.history_length)
+        except BaseException:
+            self._lives.unpin(accepted.live)
+            raise
+
+    async def _from(self, accepted: Accepted, call: Call, history_length: int | None) -> Follow:
+        """A stream that begins at the message it was opened with."""
+        live, seq = accepted
+        if not call.policy.first:
+            return self._follow(live, call, seq - 1)
+        if seq == 1:
+            opening = live.recent(0, 1) or await self._store.since(live.head.scope, live.head.uid, 0, 1)
+            seen = folded(live.head, [(1, opening[0].fact)])
+        else:
+            seen = await self._snapshot(live)
+        return self._follow(live, call, seen.seq, trimmed(seen, history_length))
+
+    async def _snapshot(self, live: Live) -> View:
+        """The task for a first frame. A large one comes without artifact bodies; the stream replays them."""
+        if live.head.size <= self._limits.snapshot_bytes:
+            return await self._lives.view_of(live)
+        loaded = await self._store.load(live.head.scope, live.head.uid)
+        if loaded is None:
+            raise TaskNotFound(live.head.id)
+        return view(loaded, partial=True)
+
+    # --- tasks
+
+    async def get(self, call: Call, op: GetTask) -> View:
+        seen = await self._lives.view(call.scope, op.id)
+        if seen is None:
+            raise TaskNotFound(op.id)
+        return trimmed(seen, op.history_length)
+
+    async def list(self, call: Call, op: ListTasks) -> TaskPage:
+        size = 50 if op.page_size is None else op.page_size
+        try:
+            since = moment(op.status_timestamp_after) if op.status_timestamp_after else 0
+        except ValueError as error:
+            raise InvalidParams(f"{error}; write it like 2026-01-31T12:00:00Z", "statusTimestampAfter") from error
+        page = await self._store.list(
+            call.scope,
+            Query(
+                context_id=op.context_id,
+                state=op.status,
+                since=since,
+                before=cursors.page_position(op.page_token) if op.page_token else None,
+                limit=size,
+                artifacts=op.include_artifacts,
+            ),
+        )
+        last = page.items[-1].head if page.items else None
+        return TaskPage(
+            views=tuple(
+                [trimmed(view(item, partial=not op.include_artifacts), op.history_length) for item in page.items]
+            ),
+            next_page_token=cursors.page_token(last.status_at, last.uid) if page.more and last else "",
+            page_size=size,
+            total=page.total,
+            artifacts=op.include_artifacts,
+        )
+
+    async def cancel(self, call: Call, op: CancelTask) -> View:
+        live = await self._lives.open(call.scope, op.id)
+        if live is None:
+            raise TaskNotFound(op.id)
+        try:
+            await self._turns.cancel(live, call.policy)
+            return await self._lives.view_of(live)
+        finally:
+            self._lives.unpin(live)
+
+    async def subscribe(self, call: Call, op: SubscribeToTask) -> Follow:
+        """Follow a task: after the cursor if there is one, from a snapshot otherwise."""
+        live = await self._lives.open(call.scope, op.id)
+        if live is None:
+            raise TaskNotFound(op.id)
+        try:
+            return await self._subscribed(live, call, op)
+        except BaseException:
+            self._lives.unpin(live)
+            raise
+
+    async def _subscribed(self, live: Live, call: Call, op: SubscribeToTask) -> Follow:
+        head, policy = live.head, call.policy
+        after = self._cursor(live, call)
+        if after is not None and (not head.terminal or await self._more(live, after)):
+            if not await self._lost(live, after):
+                return self._follow(live, call, after, closes=policy.follows | TERMINAL)
+        elif head.terminal and not policy.subscribe_terminal:
+            raise UnsupportedOperation("The task is finished; get it instead of subscribing", taskId=head.id)
+        seen = await self._snapshot(live)
+        over = head.terminal and not seen.partial
+        closes = policy.follows | TERMINAL
+        return self._follow(live, call, seen.seq, trimmed(seen, op.history_length), closes=closes, over=over)
+
+    def _cursor(self, live: Live, call: Call) -> int | None:
+        if not call.cursor:
+            return None
+        uid, seq = cursors.position(call.cursor)
+        if uid != live.head.uid:
+            raise InvalidParams("is a cursor of another task", "Last-Event-ID")
+        if seq > live.head.seq:
+            raise InvalidParams("is ahead of the task", "Last-Event-ID")
+        return seq
+
+    async def _more(self, live: Live, after: int) -> bool:
+        """Whether a public fact follows that number."""
+        while entries := await self._since(live, after):
+            if any(entry.fact.public for entry in entries):
+                return True
+            after = entries[-1].seq
+        return False
+
+    async def _lost(self, live: Live, after: int) -> bool:
+        """Whether facts after that number are gone from the log already."""
+        if after >= live.head.seq:
+            return False
+        entries = await self._since(live, after)
+        return not entries or entries[0].seq != after + 1
+
+    async def _since(self, live: Live, after: int) -> "list[Entry]":
+        recent = live.recent(after, 16)
+        if recent is None:
+            recent = await self._store.since(live.head.scope, live.head.uid, after, 16)
+        return list(recent)
+
+    # --- following
+
+    def _follow(
+        self,
+        live: Live,
+        call: Call,
+        cursor: int,
+        first: View | None = None,
+        *,
+        closes: frozenset[TaskState] | None = None,
+        over: bool = False,
+    ) -> Follow:
+        follow = Follow(
+            live,
+            self._lives,
+            self._store,
+            self._bus,
+            self._limits,
+            cursor=cursor,
+            closes=call.policy.closes if closes is None else closes,
+            first=first,
+            over=over,
+            left=self._follows.discard,
+        )
+        self._follows.add(follow)
+        if self._drained:
+            follow.drain()
+        return follow

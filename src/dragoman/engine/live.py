@@ -1,0 +1,270 @@
+"""Tasks somebody is busy with: their recent facts, their fold, and who waits for them.
+
+A `Live` is a cache of committed facts. Everything in it came from a commit's answer or from the store, so
+dropping one loses nothing. `Lives` is the one place that appends: every commit's news passes through
+`_committed` in commit order before anybody who awaits the append goes on.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dragoman.core.fold import Fold, resume, shown, view
+from dragoman.core.heads import born
+from dragoman.engine.limits import Limits
+from dragoman.model.facts import AnyFact, Entry, Received
+from dragoman.model.tasks import Head, Scope, View
+from dragoman.ports import Append, Appended, Bus, Checkpoint, Lifecycle, New, Snapshot, Store, Turn
+
+if TYPE_CHECKING:
+    from dragoman.engine.run import Run
+
+Key = tuple[Scope, str]
+
+
+class Live:
+    __slots__ = ("base", "entries", "fold", "head", "inbox", "pins", "run", "settlers", "span", "tail", "weight")
+
+    def __init__(self, head: Head, fold: Fold | None) -> None:
+        self.head = head
+        self.fold = fold
+        self.entries: list[Entry] = []
+        self.base = head.seq  # entries[i] has the number base + 1 + i
+        self.tail = 0  # bytes in entries, roughly
+        self.span = 0  # facts since the last checkpoint
+        self.weight = 0  # their bytes
+        self.inbox: list[Entry] = []
+        self.run: Run | None = None
+        self.settlers: list[asyncio.Future[None]] = []
+        self.pins = 0
+
+    def recent(self, after: int, limit: int) -> Sequence[Entry] | None:
+        """Entries after that number, None when the tail no longer reaches back to it."""
+        start = after - self.base
+        if start < 0:
+            return None
+        if start == 0 and len(self.entries) <= limit:
+            return self.entries.copy()
+        return self.entries[start : start + limit]
+
+
+class Lives:
+    def __init__(self, store: Store, bus: Bus, limits: Limits) -> None:
+        self._store = store
+        self._bus = bus
+        self._limits = limits
+        self._by_key: dict[Key, Live] = {}
+        self._finished: OrderedDict[Key, tuple[View, int]] = OrderedDict()
+        self._finished_bytes = 0
+
+    # --- finding
+
+    def get(self, scope: Scope, id: str) -> Live | None:
+        return self._by_key.get((scope, id))
+
+    async def open(self, scope: Scope, id: str) -> Live | None:
+        """The live task, pinned; from the store when nobody is busy with it. Call `unpin` when done."""
+        live = self._by_key.get((scope, id))
+        if live is None:
+            head = await self._store.find(scope, id)
+            if head is None:
+                return None
+            live = self._by_key.get((scope, id)) or self._enter(Live(head, None))
+        live.pins += 1
+        return live
+
+    async def folded(self, live: Live) -> Fold:
+        """The live task's fold, loaded when it was opened without one."""
+        if live.fold is None:
+            loaded = await self._store.load(live.head.scope, live.head.uid)
+            if live.fold is None:
+                assert loaded is not None, "a pinned task cannot be deleted"
+                fold = resume(loaded.head, loaded.snapshot)
+                fold.whole = loaded.snapshot is None or not loaded.snapshot.segmented
+                for entry in loaded.entries:
+                    fold.apply(entry.seq, entry.fact)
+                live.fold = fold
+                live.span = len(loaded.entries)
+        if live.head.queued and not live.inbox:
+            live.inbox = await self._unread(live.head)
+        return live.fold
+
+    async def _unread(self, head: Head) -> list[Entry]:
+        """Messages nobody has taken yet, found again in the log."""
+        waiting: list[Entry] = []
+        after = 0
+        while entries := await self._store.since(head.scope, head.uid, after):
+            waiting += [e for e in entries if isinstance(e.fact, Received) and e.fact.answers < 0]
+            after = entries[-1].seq
+        return waiting[len(waiting) - head.queued :]
+
+    def unpin(self, live: Live) -> None:
+        live.pins -= 1
+        if live.pins == 0 and live.run is None:
+            head = live.head
+            if self._by_key.get((head.scope, head.id)) is live:
+                del self._by_key[head.scope, head.id]
+            if head.terminal and live.fold is not None and live.fold.whole:
+                self.keep(shown(head, live.fold), head)
+
+    async def view(self, scope: Scope, id: str) -> View | None:
+        """The task as it stands, from memory when all of it is there."""
+        live = self._by_key.get((scope, id))
+        if live is not None:
+            return await self.view_of(live)
+        kept = self._finished.get((scope, id))
+        if kept is not None:
+            self._finished.move_to_end((scope, id))
+            return kept[0]
+        head = await self._store.find(scope, id)
+        loaded = await self._store.load(scope, head.uid) if head is not None else None
+        if loaded is None:
+            return None
+        seen = view(loaded)
+        if loaded.head.terminal:
+            self.keep(seen, loaded.head)
+        return seen
+
+    async def view_of(self, live: Live) -> View:
+        if live.fold is not None and live.fold.whole:
+            return shown(live.head, live.fold)
+        loaded = await self._store.load(live.head.scope, live.head.uid)
+        assert loaded is not None, "a pinned task cannot be deleted"
+        return view(loaded)
+
+    # --- the cache of finished tasks
+
+    def keep(self, seen: View, head: Head) -> None:
+        size = head.size + 1024
+        if size > self._limits.cached_bytes // 16:
+            return
+        key = (head.scope, head.id)
+        self.forget(key)
+        self._finished[key] = (seen, size)
+        self._finished_bytes += size
+        while len(self._finished) > self._limits.cached_tasks or self._finished_bytes > self._limits.cached_bytes:
+            _, (_, freed) = self._finished.popitem(last=False)
+            self._finished_bytes -= freed
+
+    def forget(self, key: Key) -> None:
+        kept = self._finished.pop(key, None)
+        if kept is not None:
+            self._finished_bytes -= kept[1]
+
+    def expire(self, before: int) -> None:
+        """Drop cached tasks that ended before that time."""
+        for key in [key for key, (seen, _) in self._finished.items() if seen.status_at < before]:
+            self.forget(key)
+
+    def forget_uids(self, uids: Sequence[str]) -> None:
+        gone = set(uids)
+        for key in [key for key, (seen, _) in self._finished.items() if seen.uid in gone]:
+            self.forget(key)
+
+    # --- appending
+
+    def begin(self, uid: str, scope: Scope, guard: New) -> Live:
+        """A task about to be created, pinned; it is found by others once its first append is committed."""
+        live = Live(born(uid, scope, guard), Fold(guard.id, guard.context_id))
+        live.pins = 1
+        return live
+
+    def append(
+        self, live: Live, facts: tuple[AnyFact, ...], guard: New | Lifecycle | Turn, size: int
+    ) -> asyncio.Future[Appended]:
+        """Append and, once committed, take the facts in and ring. Awaiting the future comes after both."""
+        head = live.head
+        future = asyncio.ensure_future(
+            self._store.append(Append(uid=head.uid, scope=head.scope, facts=facts, guard=guard, size=size))
+        )
+        live.pins += 1
+        future.add_done_callback(partial(self._committed, live, facts, size))
+        return future
+
+    def _committed(self, live: Live, facts: tuple[AnyFact, ...], size: int, future: asyncio.Future[Appended]) -> None:
+        if future.cancelled() or future.exception() is not None:
+            self.unpin(live)
+            return
+        done = future.result()
+        head = done.head
+        if live.head.seq == 0:
+            self._enter(live)
+        seq = done.first
+        if seq != live.head.seq + 1:  # somebody else wrote in between: what is cached has a hole
+            live.entries, live.base, live.tail, live.fold = [], seq - 1, 0, None
+        live.head = head
+        fold = live.fold
+        for fact in facts:
+            entry = Entry(seq, fact)
+            live.entries.append(entry)
+            if fold is not None:
+                fold.apply(seq, fact)
+            if isinstance(fact, Received) and fact.answers < 0:
+                live.inbox.append(entry)
+            seq += 1
+        live.tail += size
+        live.span += len(facts)
+        live.weight += size
+        self._trim(live)
+        if fold is not None:
+            self._check(live, fold)
+        if live.settlers and head.settled:
+            _release(live)
+        self._bus.ring(head.uid)
+        self.unpin(live)
+
+    def overtake(self, live: Live, head: Head) -> None:
+        """Somebody else moved the task: nothing cached about it holds any more."""
+        if head.seq > live.head.seq:
+            live.head, live.fold = head, None
+            live.entries, live.base, live.tail = [], head.seq, 0
+            self._bus.ring(head.uid)
+
+    def wake(self) -> None:
+        """Let everybody who waits for a task to settle look again."""
+        for live in self._by_key.values():
+            _release(live)
+
+    def _enter(self, live: Live) -> Live:
+        self._by_key[live.head.scope, live.head.id] = live
+        return live
+
+    def _trim(self, live: Live) -> None:
+        if len(live.entries) > self._limits.tail_facts or live.tail > self._limits.tail_bytes:
+            drop = (len(live.entries) + 1) // 2
+            del live.entries[:drop]
+            live.base += drop
+            live.tail //= 2
+
+    def _check(self, live: Live, fold: Fold) -> None:
+        """Write a checkpoint when a span is full or the task ended. Nobody waits for it: it only saves folding."""
+        head = live.head
+        ended = head.terminal
+        if not ended and live.span < self._limits.span_facts and live.weight < self._limits.span_bytes:
+            return
+        if fold.whole and ended and head.size <= self._limits.whole_bytes:
+            snapshot, segments = Snapshot(task=fold.task(), usage=fold.usage), ()
+        else:
+            snapshot, segments = fold.cut()
+        live.span = live.weight = 0
+        written = asyncio.ensure_future(
+            self._store.checkpoint(
+                Checkpoint(uid=head.uid, scope=head.scope, seq=fold.seq, snapshot=snapshot, segments=segments)
+            )
+        )
+        written.add_done_callback(_noted)
+
+
+def _release(live: Live) -> None:
+    for settler in live.settlers:
+        if not settler.done():
+            settler.set_result(None)
+    live.settlers.clear()
+
+
+def _noted(future: "asyncio.Future[None]") -> None:
+    """A checkpoint that failed is made up for by folding more; the error was logged by the store."""
+    if not future.cancelled():
+        future.exception()

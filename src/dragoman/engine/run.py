@@ -1,0 +1,462 @@
+"""One turn: the agent's code running for one message, in a task of the engine's own.
+
+What the handler emits enters a buffer; one append of this turn is under way at a time, and whatever was
+emitted meanwhile goes with the next. So a fast handler costs few commits, a failed append is never overtaken
+by a later one, and nothing is shown before it is committed. The facts of an append are frozen when it is
+built: nothing decided after that moment is read into it.
+"""
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from dragoman.core import lifecycle
+from dragoman.core.journal import Journal, digest
+from dragoman.core.weights import weigh
+from dragoman.model.errors import Busy, Conflict, HandlerChanged, InvalidParams, OutcomeUnknown, StoreFull
+from dragoman.model.facts import AnyFact, Asked, Chunk, Created, Received, Resumed, Said, Stepped, Used
+from dragoman.model.messages import Artifact, Message, Part, Role
+from dragoman.model.operations import Principal
+from dragoman.model.tasks import Head, Scope, TaskState, TaskStatus, Usage
+from dragoman.ports import Agent, Appended, Parked, Route, Turn
+
+if TYPE_CHECKING:
+    from dragoman.engine.live import Live
+    from dragoman.engine.turns import Turns
+
+log = logging.getLogger("dragoman.turn")
+
+FAILED = "The agent failed while working on this task."
+TIMED_OUT = "The agent did not finish in time."
+BACKOFF = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+
+
+class Run:
+    """Implements `ports.TurnHandle`."""
+
+    def __init__(
+        self,
+        turns: "Turns",
+        live: "Live",
+        agent: Agent,
+        route: Route,
+        source: Created | Received,
+        *,
+        principal: Principal,
+        journal: Journal | None = None,
+    ) -> None:
+        head = live.head
+        self._turns = turns
+        self._live = live
+        self._agent = agent
+        self.route = route
+        self._guard = Turn(head.turn, head.epoch)
+        self._journal = journal or Journal()
+        self.scope: Scope = head.scope
+        self.uid = head.uid
+        self.turn = head.turn
+        self.task_id = head.id
+        self.context_id = head.context_id
+        self.message: Message = source.message
+        self.metadata: dict[str, Any] = {**(source.metadata or {}), **(source.message.metadata or {})}
+        self.modes = source.modes
+        self.extensions = source.extensions
+        self.principal = principal
+        self.attempt = head.attempt
+        self.deadline = turns.clock.now() + route.timeout_ms if route.timeout_ms else 0
+        self._n = -1
+        self._steps: dict[str, int] = {}
+        self._asking = False
+        self._answer: asyncio.Future[Message | None] | None = None
+        self._buffer: list[AnyFact] = []
+        self._weight = 0
+        self._flight: asyncio.Future[Appended] | None = None
+        self._flight_facts = 0
+        self._scheduled = False
+        self._room: asyncio.Future[None] | None = None
+        self._end: tuple[TaskState, Sequence[Part], dict[str, Any] | None] = (TaskState.COMPLETED, (), None)
+        self._ending = False
+        self._stop = ""  # why the turn was asked to stop: "cancel", "timeout", "abandon", "full", "lost"
+        self.task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    # --- life
+
+    def start(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._live.run = self
+        self._live.pins += 1
+        self.task = loop.create_task(self._main(), context=contextvars.Context())
+        if self.route.timeout_ms:
+            self._timer = loop.call_later(self.route.timeout_ms / 1000, self.stop, "timeout")
+
+    def stop(self, why: str) -> None:
+        """Reach the handler at once. The first reason counts; a turn that is already ending ends as it is."""
+        if not self._stop and not self._ending and self.task is not None and not self.task.done():
+            self._stop = why
+            self.task.cancel()
+
+    async def _main(self) -> None:
+        try:
+            outcome = await self._outcome()
+            self._ending = True
+            await self._settle(*outcome)
+        except asyncio.CancelledError:
+            if not self._stop:
+                raise
+        except Exception:
+            log.exception("a turn could not be ended", extra={"a2a.task.id": self.task_id})
+        finally:
+            self._over()
+
+    async def _outcome(self) -> tuple[TaskState | None, Sequence[Part], dict[str, Any] | None]:
+        """Run the handler. A state of None means there is nothing to settle."""
+        task = self.task
+        assert task is not None
+        try:
+            await self._agent.run(self.route, self)
+        except Parked:
+            return None, (), None
+        except asyncio.CancelledError:
+            task.uncancel()
+            return self._stopped()
+        except HandlerChanged as error:
+            return TaskState.FAILED, _text(str(error)), None
+        except InvalidParams as error:
+            return TaskState.REJECTED, _text(str(error)), None
+        except (StoreFull, OutcomeUnknown):
+            return TaskState.FAILED, _text("The task's results could not be stored."), None
+        except Conflict:
+            return None, (), None
+        except Exception:
+            log.exception("the agent raised", extra=self._facts())
+            return TaskState.FAILED, _text(FAILED), None
+        return self._end
+
+    def _stopped(self) -> tuple[TaskState | None, Sequence[Part], dict[str, Any] | None]:
+        if self._stop == "cancel":
+            return TaskState.CANCELED, (), None
+        if self._stop == "timeout":
+            return TaskState.FAILED, _text(TIMED_OUT), None
+        if self._stop == "full":
+            return TaskState.FAILED, _text("The task's results could not be stored."), None
+        if self._stop:  # abandoned or lost: whoever holds the task now decides
+            return None, (), None
+        log.error("the agent cancelled itself", extra=self._facts())
+        return TaskState.FAILED, _text(FAILED), None
+
+    def _over(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._live.run is self:
+            self._live.run = None
+        self._turns.ended(self, self._live)
+
+    def _facts(self) -> dict[str, str]:
+        return {"a2a.task.id": self.task_id, "a2a.context.id": self.context_id, "dragoman.skill": self.route.skill}
+
+    # --- ending
+
+    async def _settle(self, state: TaskState | None, parts: Sequence[Part], metadata: dict[str, Any] | None) -> None:
+        """Append the end, together with what is still buffered. Retries what can be retried."""
+        if state is None:
+            if self._stop == "abandon":
+                await self._flushed()
+            return
+        delays = iter(BACKOFF)
+        while True:
+            await self._landed()
+            if self._stop == "lost":
+                return
+            try:
+                await self._last(state, parts, metadata)
+                return
+            except Conflict:
+                head = self._live.head
+                if head.terminal or (head.turn, head.epoch) != (self._guard.turn, self._guard.epoch):
+                    return
+            except OutcomeUnknown:
+                if await self._ended_after_all():
+                    return
+                await asyncio.sleep(next(delays, BACKOFF[-1]))
+            except StoreFull:
+                self._buffer.clear()
+                state, parts = TaskState.FAILED, _text("The task's results could not be stored.")
+                await asyncio.sleep(next(delays, BACKOFF[-1]))
+
+    async def _last(self, state: TaskState, parts: Sequence[Part], metadata: dict[str, Any] | None) -> None:
+        now = self._turns.clock.now()
+        live = self._live
+        message = self._says(parts, metadata) if parts else None
+        weight = self._weight + (weigh(parts) if parts else 0)
+        if state is TaskState.COMPLETED and live.inbox:
+            ahead: tuple[AnyFact, ...] = tuple(self._buffer)
+            if message is not None:
+                ahead += (Said(at=now, status=lifecycle.status(TaskState.WORKING, now, message), n=self._next()),)
+            await self._turns.next(self, live, self._guard, ahead, weight, now)
+        else:
+            end = lifecycle.ended(state, now, message)
+            await self._turns.lives.append(live, (*self._buffer, end), self._guard, weight)
+        self._buffer.clear()
+        self._weight = 0
+
+    async def _ended_after_all(self) -> bool:
+        head = await self._turns.store.head(self.scope, self.uid)
+        return head is None or head.terminal or head.epoch != self._guard.epoch
+
+    # --- the buffer
+
+    def _emit(self, fact: AnyFact, weight: int) -> None:
+        self._buffer.append(fact)
+        self._weight += weight
+        if not self._scheduled and self._flight is None:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        if not self._buffer or self._flight is not None or self._stop == "lost":
+            return
+        facts, weight = tuple(self._buffer), self._weight
+        self._buffer.clear()
+        self._weight = 0
+        self._flight_facts = len(facts)
+        self._flight = self._turns.lives.append(self._live, facts, self._guard, weight)
+        self._flight.add_done_callback(self._down)
+
+    def _arrived(self, flight: "asyncio.Future[Appended]") -> None:
+        """An append the handler itself awaits: it gets the error, if any."""
+        self._flight = None
+        self._flight_facts = 0
+        if not flight.cancelled() and flight.exception() is None:
+            self._flush()
+        if self._room is not None and not self._room.done():
+            self._room.set_result(None)
+
+    def _down(self, flight: "asyncio.Future[Appended]") -> None:
+        self._flight = None
+        self._flight_facts = 0
+        error = None if flight.cancelled() else flight.exception()
+        if isinstance(error, Conflict):
+            self._buffer.clear()
+            self.stop("lost")
+        elif error is not None:
+            self._buffer.clear()
+            self.stop("full")
+        else:
+            self._flush()
+        if self._room is not None and not self._room.done():
+            self._room.set_result(None)
+
+    async def _admit(self) -> None:
+        """Wait while too much is on its way to the store."""
+        limits = self._turns.limits
+        while len(self._buffer) + self._flight_facts >= limits.buffer_facts or self._weight >= limits.buffer_bytes:
+            self._flush()
+            await self._landing()
+
+    async def _landing(self) -> None:
+        if self._flight is None:
+            return
+        if self._room is None or self._room.done():
+            self._room = asyncio.get_running_loop().create_future()
+        await self._room
+
+    async def _landed(self) -> None:
+        while self._flight is not None:
+            await self._landing()
+
+    async def _flushed(self) -> None:
+        await self._landed()
+        self._flush()
+        await self._landed()
+
+    async def _commit(self, fact: AnyFact, weight: int) -> None:
+        """Append what is buffered and this fact, and wait until it is committed."""
+        await self._landed()
+        facts = (*self._buffer, fact)
+        weight += self._weight
+        self._buffer.clear()
+        self._weight = 0
+        flight = self._flight = self._turns.lives.append(self._live, facts, self._guard, weight)
+        self._flight_facts = len(facts)
+        flight.add_done_callback(self._arrived)
+        await asyncio.shield(flight)
+
+    def _next(self) -> int:
+        self._n += 1
+        return self._n
+
+    def _says(self, parts: Sequence[Part], metadata: dict[str, Any] | None) -> Message:
+        return Message(
+            message_id=self._turns.ids.uid(),
+            context_id=self.context_id,
+            task_id=self.task_id,
+            role=Role.AGENT,
+            parts=tuple(parts),
+            metadata=metadata,
+        )
+
+    # --- what the handler calls
+
+    @property
+    def cancelled(self) -> bool:
+        return self._stop in ("cancel", "timeout", "lost")
+
+    @property
+    def history(self) -> tuple[Message, ...]:
+        fold = self._live.fold
+        return tuple(fold.history) if fold is not None else (self.message,)
+
+    async def conversation(self, limit: int = 20) -> tuple[Message, ...]:
+        return await self._turns.conversation(self.scope, self.context_id, self.uid, limit)
+
+    async def say(self, parts: Sequence[Part], metadata: dict[str, Any] | None = None) -> None:
+        n = self._next()
+        if self._journal.swallows(n):
+            return
+        now = self._turns.clock.now()
+        status = TaskStatus(
+            state=TaskState.WORKING, message=self._says(parts, metadata), timestamp=lifecycle.stamp(now)
+        )
+        self._emit(Said(at=now, status=status, n=n), weigh(parts) + 300)
+        await self._admit()
+
+    async def artifact(
+        self,
+        artifact: Artifact,
+        *,
+        append: bool = False,
+        last_chunk: bool = False,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        n = self._n = self._n + 1
+        chunk = Chunk(
+            at=self._turns.clock.now(),
+            artifact=artifact,
+            append=append,
+            last_chunk=last_chunk,
+            metadata=metadata,
+            n=n,
+        )
+        journal = self._journal
+        if journal.swallows(n):
+            journal.pile(chunk)
+            return
+        chunk = journal.restart(chunk)
+        self._emit(chunk, weigh(chunk.artifact.parts) + 100)
+        if len(self._buffer) >= 64 or self._weight > 65_536:
+            await self._admit()
+
+    def usage(self, usage: Usage) -> None:
+        n = self._next()
+        if not self._journal.swallows(n):
+            self._emit(Used(at=self._turns.clock.now(), usage=usage, n=n), 60)
+
+    def finish(self, state: TaskState, parts: Sequence[Part] = (), metadata: dict[str, Any] | None = None) -> None:
+        self._end = (state, parts, metadata)
+
+    async def step(self, name: str, arguments: Any, run: Callable[[str], Awaitable[Any]]) -> Any:
+        nth = self._steps.get(name, 0)
+        self._steps[name] = nth + 1
+        fingerprint = digest(arguments)
+        known = self._journal.step(name, nth, fingerprint)
+        if known is not None:
+            return known.result
+        result = await run(f"{self.uid}.{self._guard.turn}.{name}.{nth}")
+        encoded = msgspec.json.encode(result)
+        result = msgspec.json.decode(encoded)
+        fact = Stepped(
+            at=self._turns.clock.now(),
+            turn=self._guard.turn,
+            name=name,
+            nth=nth,
+            digest=fingerprint,
+            result=result,
+        )
+        await self._commit(fact, len(encoded) + 100)
+        return result
+
+    async def ask(self, parts: Sequence[Part], metadata: dict[str, Any] | None = None) -> Message:
+        answer = await self._park(TaskState.INPUT_REQUIRED, parts, metadata, hold=self.route.parking == "hold")
+        if answer is None:
+            raise Parked
+        return answer
+
+    async def require_auth(self, parts: Sequence[Part], until: Awaitable[Any] | None = None) -> Message | None:
+        if until is None:
+            return await self._park(TaskState.AUTH_REQUIRED, parts, None, hold=self.route.parking == "hold")
+        waiting = asyncio.ensure_future(until)
+        try:
+            waiting.add_done_callback(self._authorized)
+            return await self._park(TaskState.AUTH_REQUIRED, parts, None, hold=True)
+        finally:
+            if waiting.done() and not waiting.cancelled():
+                waiting.result()
+            waiting.cancel()
+
+    async def _park(
+        self, state: TaskState, parts: Sequence[Part], metadata: dict[str, Any] | None, *, hold: bool
+    ) -> Message | None:
+        if self._asking:
+            raise RuntimeError("one question at a time: await the first ask before the next")
+        n = self._next()
+        asked = digest([state.value, msgspec.to_builtins(list(parts)), metadata])
+        known = self._journal.question(n, asked)
+        if known is not None:
+            return known.answer
+        now = self._turns.clock.now()
+        fact = Asked(
+            at=now,
+            status=lifecycle.status(state, now, self._says(parts, metadata)),
+            n=n,
+            digest=asked,
+            hold=hold,
+            expires=now + self._turns.limits.parked_ms,
+        )
+        if hold and not self._turns.may_hold():
+            raise Busy("too many questions wait for an answer in memory")
+        self._asking = True
+        try:
+            if hold:
+                self._answer = asyncio.get_running_loop().create_future()
+            await self._commit(fact, weigh(parts) + 300)
+            if self._answer is None:
+                raise Parked
+            self._turns.holding(+1)
+            try:
+                return await self._answer
+            finally:
+                self._turns.holding(-1)
+                self._answer = None
+        finally:
+            self._asking = False
+
+    def answer(self, message: Message | None) -> None:
+        """The held question's answer was committed."""
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(message)
+
+    def _authorized(self, waiting: "asyncio.Future[Any]") -> None:
+        if not waiting.cancelled() and self._answer is not None and not self._answer.done():
+            self._turns.spawn(self._resume())
+
+    async def _resume(self) -> None:
+        await self._landed()
+        head: Head = self._live.head
+        if head.interrupted and head.epoch == self._guard.epoch:
+            now = self._turns.clock.now()
+            try:
+                fact = Resumed(at=now, status=lifecycle.status(TaskState.WORKING, now))
+                await self._turns.lives.append(self._live, (fact,), self._guard, 60)
+            except Conflict:
+                return
+        self.answer(None)
+
+
+def _text(text: str) -> tuple[Part, ...]:
+    return (Part(text=text),)

@@ -1,0 +1,240 @@
+"""Taking a message in: a new task, a further message to one, an answer, a repeat, or a direct reply."""
+
+import asyncio
+import contextvars
+import logging
+from typing import NamedTuple
+
+import msgspec
+
+from dragoman.core import cursors, lifecycle
+from dragoman.core.journal import digest
+from dragoman.core.weights import weigh_message
+from dragoman.engine.direct import DirectTurn
+from dragoman.engine.live import Live
+from dragoman.engine.turns import Turns, Waiting
+from dragoman.model.errors import (
+    CallerError,
+    Conflict,
+    DragomanError,
+    InvalidAgentResponse,
+    InvalidParams,
+    KeyTaken,
+    OutcomeUnknown,
+    TaskNotFound,
+)
+from dragoman.model.facts import AnyFact
+from dragoman.model.messages import Message
+from dragoman.model.operations import Call, SendMessage
+from dragoman.model.tasks import TaskState
+from dragoman.ports import Agent, KeyRecord, Lifecycle, New, Route, TurnHandle
+
+log = logging.getLogger("dragoman.turn")
+
+
+class Accepted(NamedTuple):
+    """The task a message went to, pinned, and the number of the first fact a stream of it starts at."""
+
+    live: Live
+    seq: int
+
+
+class Sending:
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._store = turns.store
+        self._lives = turns.lives
+
+    async def accept(self, call: Call, op: SendMessage) -> Accepted | Message:
+        """Commit the message. Only then does anybody learn of it."""
+        self._turns.admit()
+        message = op.message
+        route = self._turns.agent(call.scope.agent).route(message, op.metadata)
+        if not message.task_id:
+            if route.direct:
+                return await self._direct(call, op, route)
+            return await self._create(call, op, route, "")
+        live = await self._lives.open(call.scope, message.task_id)
+        if live is None:
+            if call.policy.adopt_id:
+                return await self._create(call, op, route, message.task_id)
+            raise TaskNotFound(message.task_id)
+        try:
+            return await self._further(live, call, op)
+        except BaseException:
+            self._lives.unpin(live)
+            raise
+
+    # --- a new task
+
+    async def _create(self, call: Call, op: SendMessage, route: Route, id: str) -> Accepted | Message:
+        turns, scope = self._turns, call.scope
+        uid = turns.ids.uid()
+        now = turns.clock.now()
+        context_id = op.message.context_id or turns.ids.uid()
+        key = self._key(call, op, now, uid)
+        guard = New(id=id or uid, context_id=context_id, origin=call.origin, key=key)
+        message = _addressed(op.message, guard.id, context_id)
+        created = lifecycle.created(op, message, call.extensions, now)
+        waits = turns.must_wait(scope, context_id, route)
+        facts: tuple[AnyFact, ...] = (created,)
+        if not waits:
+            facts = (created, lifecycle.started(now, turns.ids.uid(), 1, replica=turns.replica))
+        live = self._lives.begin(uid, scope, guard)
+        try:
+            await self._lives.append(live, facts, guard, weigh_message(message) + 120)
+        except KeyTaken as taken:
+            record = taken.record
+            assert isinstance(record, KeyRecord), "the store says for what the key was used"
+            return await self._repeat(call, record, key)
+        except Conflict as conflict:
+            raise InvalidParams(f"the id {guard.id} is taken; choose another", "message.taskId") from conflict
+        except OutcomeUnknown:
+            await self._end_orphan(call, guard.id)
+            raise
+        if waits:
+            turns.queue(Waiting(live, route, created, call.principal))
+        else:
+            turns.begin(live, route, created, call.principal)
+        return Accepted(live, 1)
+
+    async def _end_orphan(self, call: Call, id: str) -> None:
+        """Nobody knows whether the task came to be. If it did, its caller was told otherwise: end it."""
+        live = await self._lives.open(call.scope, id)
+        if live is not None:
+            self._turns.spawn(self._turns.settle(live, TaskState.FAILED, "The message could not be stored."))
+            self._lives.unpin(live)
+
+    # --- a message to a task
+
+    async def _further(self, live: Live, call: Call, op: SendMessage) -> Accepted:
+        turns = self._turns
+        while True:
+            head = live.head
+            lifecycle.fits(head, op.message)
+            placement = lifecycle.place(head, turns.limits.inbox)
+            now = turns.clock.now()
+            message = _addressed(op.message, head.id, head.context_id)
+            if placement == "answer":
+                await self._lives.folded(live)
+                fact = lifecycle.received(op, message, call.extensions, now, answers=head.asked)
+                facts = lifecycle.answered(head, fact, now, turns.replica)
+            else:
+                facts = (lifecycle.received(op, message, call.extensions, now),)
+            try:
+                guard = Lifecycle(head.version)
+                done = await self._lives.append(live, facts, guard, weigh_message(message) + 120)
+            except Conflict:
+                if live.head.version == head.version:
+                    await turns.catch_up(live)
+                continue
+            except OutcomeUnknown:
+                await turns.catch_up(live)
+                if placement == "answer" and not head.held and live.head.epoch > head.epoch:
+                    await turns.replay(live, call.principal)
+                raise
+            if placement == "answer":
+                if head.held and live.run is not None:
+                    live.run.answer(message)
+                elif not head.held:
+                    await turns.replay(live, call.principal)
+            return Accepted(live, done.first)
+
+    # --- repeats
+
+    def _key(self, call: Call, op: SendMessage, now: int, uid: str = "") -> KeyRecord | None:
+        key = call.idempotency_key or op.configuration.idempotency_key
+        if not key:
+            return None
+        return KeyRecord(key=key, digest=_fingerprint(op), uid=uid, at=now)
+
+    async def _repeat(self, call: Call, record: KeyRecord, asked: KeyRecord | None) -> Accepted | Message:
+        """The key was used before: the same request gets the same task (or message) again."""
+        if asked is None or record.digest != asked.digest:
+            raise InvalidParams("was used before with a different message; use a new key", "idempotencyKey")
+        if record.message is not None:
+            return record.message
+        head = await self._store.head(call.scope, record.uid)
+        live = await self._lives.open(call.scope, head.id) if head is not None else None
+        if live is None:
+            raise TaskNotFound(record.uid)
+        return Accepted(live, 1)
+
+    async def resume(self, call: Call, op: SendMessage) -> tuple[Live, int]:
+        """A send with a cursor never starts a turn: it continues reading, if it is the same message."""
+        uid, seq = cursors.position(call.cursor)
+        head = await self._store.head(call.scope, uid)
+        live = await self._lives.open(call.scope, head.id) if head is not None else None
+        if live is None:
+            raise InvalidParams("is a cursor of no task of yours", "Last-Event-ID")
+        try:
+            fold = await self._lives.folded(live)
+            wanted = _addressed(op.message, live.head.id, op.message.context_id or live.head.context_id)
+            if wanted not in fold.history:
+                raise InvalidParams("belongs to another message; leave it out to send a new one", "Last-Event-ID")
+            if seq > live.head.seq:
+                raise InvalidParams("is ahead of the task", "Last-Event-ID")
+        except BaseException:
+            self._lives.unpin(live)
+            raise
+        return live, seq
+
+    # --- direct replies
+
+    async def _direct(self, call: Call, op: SendMessage, route: Route) -> Message:
+        turns = self._turns
+        key = self._key(call, op, turns.clock.now())
+        if key is not None:
+            known = await self._store.key(call.scope, key.key)
+            if known is not None:
+                again = await self._repeat(call, known, key)
+                if isinstance(again, Message):
+                    return again
+                self._lives.unpin(again.live)
+                raise InvalidParams("was used before for a task; use a new key", "idempotencyKey")
+        context_id = op.message.context_id or turns.ids.uid()
+        message = _addressed(op.message, "", context_id)
+        handle = DirectTurn(call, op, message, route, turns.clock)
+        agent = turns.agent(call.scope.agent)
+        task = asyncio.get_running_loop().create_task(_reply(agent, route, handle), context=contextvars.Context())
+        try:
+            reply = await asyncio.wait_for(task, route.timeout_ms / 1000 if route.timeout_ms else None)
+        except DragomanError as error:
+            if isinstance(error, CallerError):
+                raise
+            raise InvalidAgentResponse("The agent failed while answering.") from error
+        except Exception as error:
+            log.exception("the agent raised", extra={"dragoman.skill": route.skill})
+            raise InvalidAgentResponse("The agent failed while answering.") from error
+        if not reply.context_id or not reply.message_id:
+            reply = msgspec.structs.replace(
+                reply, context_id=reply.context_id or context_id, message_id=reply.message_id or turns.ids.uid()
+            )
+        if key is not None:
+            await self._store.keep_key(call.scope, KeyRecord(key.key, key.digest, "", reply, key.at))
+        return reply
+
+
+async def _reply(agent: Agent, route: Route, handle: TurnHandle) -> Message:
+    return await agent.reply(route, handle)
+
+
+def _addressed(message: Message, task_id: str, context_id: str) -> Message:
+    if message.task_id == task_id and message.context_id == context_id:
+        return message
+    return Message(
+        message_id=message.message_id,
+        context_id=context_id,
+        task_id=task_id,
+        role=message.role,
+        parts=message.parts,
+        metadata=message.metadata,
+        extensions=message.extensions,
+        reference_task_ids=message.reference_task_ids,
+    )
+
+
+def _fingerprint(op: SendMessage) -> str:
+    """Covers message and configuration, not the envelope nor the key itself."""
+    configuration = msgspec.structs.replace(op.configuration, idempotency_key="")
+    return digest(msgspec.to_builtins([op.message, configuration, op.metadata]))

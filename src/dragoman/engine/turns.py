@@ -1,0 +1,314 @@
+"""All turns of this process: starting them, the next one, and ending what does not end by itself."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from dragoman.core import lifecycle
+from dragoman.core.fold import view
+from dragoman.core.journal import Journal
+from dragoman.engine.limits import Limits
+from dragoman.engine.live import Live, Lives
+from dragoman.engine.run import Run
+from dragoman.model.errors import Busy, CallerError, Conflict, OutcomeUnknown, StoreFull
+from dragoman.model.facts import AnyFact, Created, Received, Started
+from dragoman.model.messages import Message
+from dragoman.model.operations import Policy, Principal
+from dragoman.model.tasks import Head, Scope, TaskState
+from dragoman.ports import Agent, Clock, Ids, Lifecycle, Query, Route, Store, Turn
+
+log = logging.getLogger("dragoman.turn")
+
+Context = tuple[Scope, str]
+
+
+class Waiting:
+    """A task whose first turn waits until its context is free."""
+
+    __slots__ = ("live", "principal", "route", "source")
+
+    def __init__(self, live: Live, route: Route, source: Created | Received, principal: Principal) -> None:
+        self.live = live
+        self.route = route
+        self.source = source
+        self.principal = principal
+
+
+class Turns:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        lives: Lives,
+        agents: Mapping[str, Agent],
+        clock: Clock,
+        ids: Ids,
+        limits: Limits,
+        replica: str,
+    ) -> None:
+        self.store = store
+        self.lives = lives
+        self.clock = clock
+        self.ids = ids
+        self.limits = limits
+        self.replica = replica
+        self._agents = agents
+        self.runs: set[Run] = set()
+        self._held = 0
+        self._queues: dict[Context, deque[Waiting]] = {}
+        self._background: set[asyncio.Task[None]] = set()
+        self._idle: asyncio.Event | None = None
+        self.stopping = False
+
+    def agent(self, name: str) -> Agent:
+        return self._agents[name]
+
+    def admit(self) -> None:
+        """Raises Busy when no further turn may start in this process."""
+        if self.stopping:
+            raise Busy("The server is shutting down; send again in a moment", retry_after=5)
+        if len(self.runs) >= self.limits.running:
+            raise Busy(f"{self.limits.running} turns are running already; try again later")
+
+    # --- starting
+
+    def begin(
+        self,
+        live: Live,
+        route: Route,
+        source: Created | Received,
+        principal: Principal,
+        journal: Journal | None = None,
+    ) -> None:
+        """Run the turn whose `Started` was just committed."""
+        run = Run(self, live, self.agent(live.head.scope.agent), route, source, principal=principal, journal=journal)
+        self.runs.add(run)
+        if route.serialize:
+            self._queues.setdefault((live.head.scope, live.head.context_id), deque())
+        run.start()
+
+    def must_wait(self, scope: Scope, context_id: str, route: Route) -> bool:
+        return bool(route.serialize) and (scope, context_id) in self._queues
+
+    def queue(self, waiting: Waiting) -> None:
+        """Start this task's first turn when its context is free. Keeps the task pinned."""
+        waiting.live.pins += 1
+        self._queues[waiting.live.head.scope, waiting.live.head.context_id].append(waiting)
+
+    async def replay(self, live: Live, principal: Principal) -> None:
+        """Run the task's current turn again, with what its log remembers."""
+        await self.lives.folded(live)
+        head = live.head
+        journal = Journal()
+        after = max(head.turn_seq - 1, 0)
+        while entries := await self.store.since(head.scope, head.uid, after):
+            journal.remember(entry.fact for entry in entries)
+            after = entries[-1].seq
+        source = await self._message(head, journal.of)
+        agent = self.agent(head.scope.agent)
+        self.begin(live, agent.route(source.message, source.metadata), source, principal, journal)
+
+    async def source(self, head: Head) -> Created | Received:
+        """The message the task's current turn answers, or will when it starts."""
+        if not head.turn_seq:
+            return await self._message(head, 1)
+        found = await self.store.since(head.scope, head.uid, head.turn_seq - 1, 1)
+        fact = found[0].fact
+        assert isinstance(fact, Started), "a turn begins where its head says"
+        return await self._message(head, fact.of)
+
+    async def _message(self, head: Head, seq: int) -> Created | Received:
+        found = await self.store.since(head.scope, head.uid, seq - 1, 1)
+        fact = found[0].fact
+        assert isinstance(fact, (Created, Received)), "a turn answers a message"
+        return fact
+
+    async def next(self, run: Run, live: Live, guard: Turn, ahead: tuple[AnyFact, ...], weight: int, now: int) -> None:
+        """The turn is over and a message waits: go on with it in the same append."""
+        entry = live.inbox[0]
+        source = entry.fact
+        assert isinstance(source, Received), "the inbox holds messages"
+        fact = lifecycle.started(now, self.ids.uid(), live.head.epoch + 1, of=entry.seq, took=1, replica=self.replica)
+        await self.lives.append(live, (*ahead, fact), guard, weight + 60)
+        live.inbox.pop(0)
+        try:
+            route = self.agent(live.head.scope.agent).route(source.message, source.metadata)
+        except CallerError:
+            route = run.route
+        self.begin(live, route, source, run.principal)
+
+    # --- ending
+
+    def ended(self, run: Run, live: Live) -> None:
+        """A run is over, however it ended."""
+        self.runs.discard(run)
+        if live.head.cancel_by and not live.head.terminal and live.run is None and not self.stopping:
+            self.spawn(self._cancel_now(live))
+        self.lives.unpin(live)
+        if run.route.serialize and live.run is None:
+            self._start_waiting((live.head.scope, live.head.context_id))
+        if not self.runs and self._idle is not None:
+            self._idle.set()
+
+    def _start_waiting(self, context: Context) -> None:
+        queue = self._queues.get(context)
+        if queue:
+            self.spawn(self._start(context, queue.popleft()))
+        else:
+            self._queues.pop(context, None)
+
+    async def _start(self, context: Context, waiting: Waiting) -> None:
+        live = waiting.live
+        began = False
+        try:
+            while not live.head.terminal and not self.stopping:
+                now = self.clock.now()
+                fact = lifecycle.started(now, self.ids.uid(), live.head.epoch + 1, replica=self.replica)
+                try:
+                    await self.lives.append(live, (fact,), Lifecycle(live.head.version), 60)
+                except Conflict:
+                    continue
+                self.begin(live, waiting.route, waiting.source, waiting.principal)
+                began = True
+                return
+        finally:
+            self.lives.unpin(live)
+            if not began:
+                self._start_waiting(context)
+
+    async def cancel(self, live: Live, policy: Policy) -> None:
+        """End the task if it can be ended; returns once it is terminal. Raises TaskNotCancelable."""
+        while True:
+            head = live.head
+            how = lifecycle.cancelling(head, policy, running=live.run is not None)
+            if how == "done":
+                return
+            now = self.clock.now()
+            try:
+                if how == "at once":
+                    end = lifecycle.ended(TaskState.CANCELED, now)
+                    await self.lives.append(live, (end,), Lifecycle(head.version), 60)
+                elif how == "by the turn":
+                    run = live.run
+                    patience = run.route.cancel_ms if run is not None else 0
+                    fact = lifecycle.cancel_requested(now, patience)
+                    await self.lives.append(live, (fact,), Lifecycle(head.version), 60)
+                    asyncio.get_running_loop().call_later(patience / 1000, self._force, live)
+                    if live.run is not None:
+                        live.run.stop("cancel")
+            except Conflict:
+                continue
+            while not live.head.terminal and live.run is not None:
+                await self.settled(live)
+            if live.head.terminal:
+                policy = Policy(cancel_again=policy.cancel_again | {TaskState.CANCELED})
+
+    def _force(self, live: Live) -> None:
+        if not live.head.terminal:
+            self.spawn(self._cancel_now(live))
+
+    async def _cancel_now(self, live: Live) -> None:
+        """The deadline passed: the task is canceled whether its code returned or not."""
+        await self.settle(live, TaskState.CANCELED)
+        if live.run is not None:
+            live.run.stop("lost")
+
+    async def settle(self, live: Live, state: TaskState, text: str = "") -> None:
+        """End the task from outside its turn. Does nothing when it ended already."""
+        live.pins += 1
+        try:
+            for delay in (0.1, 0.3, 1.0, 3.0, 10.0):
+                head = live.head
+                if head.terminal:
+                    return
+                now = self.clock.now()
+                message = lifecycle.told(head, self.ids.uid(), text) if text else None
+                try:
+                    end = lifecycle.ended(state, now, message)
+                    await self.lives.append(live, (end,), Lifecycle(head.version), 200)
+                    return
+                except Conflict:
+                    if live.head.version == head.version:
+                        await self.catch_up(live)
+                except (StoreFull, OutcomeUnknown):
+                    await asyncio.sleep(delay)
+        finally:
+            self.lives.unpin(live)
+
+    async def catch_up(self, live: Live) -> None:
+        """The store knows more than this process does: take over its head."""
+        head = await self.store.head(live.head.scope, live.head.uid)
+        if head is not None:
+            self.lives.overtake(live, head)
+
+    async def settled(self, live: Live, seconds: float = 0) -> bool:
+        """Wait until the task ends or is interrupted. False when `seconds` (if any) went by first."""
+        settler: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        live.settlers.append(settler)
+        try:
+            if seconds:
+                await asyncio.wait_for(settler, seconds)
+            else:
+                await settler
+            return True
+        except TimeoutError:
+            return False
+        finally:
+            if settler in live.settlers:
+                live.settlers.remove(settler)
+
+    # --- for runs
+
+    def may_hold(self) -> bool:
+        return self._held < self.limits.held
+
+    def holding(self, change: int) -> None:
+        self._held += change
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run in the background; `close` waits for it."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._reap)
+
+    def _reap(self, task: asyncio.Task[None]) -> None:
+        self._background.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("background work failed", exc_info=task.exception())
+
+    async def conversation(self, scope: Scope, context_id: str, but: str, limit: int) -> tuple[Message, ...]:
+        page = await self.store.list(scope, Query(context_id=context_id, limit=limit + 1))
+        messages: list[Message] = []
+        for loaded in reversed(page.items):
+            if loaded.head.uid != but:
+                task = view(loaded).task
+                messages += task.history
+                if task.status is not None and task.status.message is not None:
+                    messages.append(task.status.message)
+        return tuple(messages)
+
+    # --- shutting down
+
+    async def drain(self, seconds: float) -> None:
+        """Start nothing more and let running turns end; what still runs then is abandoned to the next start."""
+        self.stopping = True
+        if self.runs and seconds > 0:
+            self._idle = asyncio.Event()
+            try:
+                await asyncio.wait_for(self._idle.wait(), seconds)
+            except TimeoutError:
+                log.warning("%d turns did not end in %g s and are left to the next start", len(self.runs), seconds)
+
+    async def close(self) -> None:
+        self.stopping = True
+        for run in list(self.runs):
+            run.stop("abandon")
+        tasks = [run.task for run in self.runs if run.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=5)
+        if self._background:
+            _, late = await asyncio.wait(self._background, timeout=5)
+            for task in late:
+                task.cancel()
