@@ -1,0 +1,270 @@
+"""`Agent`: skills made of functions. The decorators collect them; the engine calls the rest (`ports.Agent`)."""
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeVar, cast, overload
+
+from msgspec.structs import replace
+
+from dragoman.agents.direct import Answer, DirectTurn
+from dragoman.agents.handler import Handler, perform
+from dragoman.agents.incoming import Incoming
+from dragoman.agents.schema import Misfit
+from dragoman.agents.signature import read
+from dragoman.agents.threads import SLOTS, Threads
+from dragoman.agents.turn import Calls, Ended, Turn, output_of
+from dragoman.model.cards import Extension, Profile, Provider, Skill
+from dragoman.model.errors import AgentError, InvalidParams, Violation
+from dragoman.model.messages import Message, Part
+from dragoman.model.tasks import TaskState
+from dragoman.ports import Parked, Route, TurnHandle
+
+F = TypeVar("F", bound=Callable[..., Any])
+Router = Callable[[Incoming], str | None]
+
+MODES = Profile(name="", description="", version="").input_modes
+
+
+class Agent:
+    """What you serve: a name, a card, and skills.
+
+    `input_modes`, once named, are enforced; an agent that names none accepts everything. `serialize="context"` runs
+    one turn at a time per conversation. `threads` is how many sync handlers may run at once.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        description: str = "",
+        version: str = "0.1.0",
+        provider: Provider | None = None,
+        icon_url: str = "",
+        documentation_url: str = "",
+        serialize: Literal["", "context"] = "",
+        extensions: Sequence[Extension | str] = (),
+        streaming: bool = True,
+        input_modes: Sequence[str] | None = None,
+        output_modes: Sequence[str] | None = None,
+        extended: bool = False,
+        threads: int = SLOTS,
+    ) -> None:
+        self._base = Profile(
+            name=name,
+            description=description or name,
+            version=version,
+            provider=provider,
+            icon_url=icon_url,
+            documentation_url=documentation_url,
+            extensions=tuple(Extension(uri=each) if isinstance(each, str) else each for each in extensions),
+            streaming=streaming,
+            input_modes=tuple(input_modes or MODES),
+            output_modes=tuple(output_modes or MODES),
+        )
+        self._accepts = tuple(input_modes or ())
+        self._extended = extended
+        self._serialize: Literal["", "context"] = serialize
+        self._handlers: dict[str, Handler] = {}
+        self._router: Router | None = None
+        self._threads = Threads(threads)
+        self._profile: Profile | None = None
+
+    # --- for authors ---------------------------------------------------------------------------------
+
+    @overload
+    def skill(self, function: F, /) -> F: ...
+    @overload
+    def skill(
+        self,
+        /,
+        *,
+        id: str = "",
+        name: str = "",
+        description: str = "",
+        tags: Sequence[str] = (),
+        examples: Sequence[str] = (),
+        input_modes: Sequence[str] = (),
+        output_modes: Sequence[str] = (),
+        direct: bool = False,
+        extended: bool = False,
+        on_restart: Literal["fail", "rerun"] = "fail",
+        parking: Literal["replay", "hold"] = "replay",
+        timeout: float = 0,
+        cancel_within: float = 5,
+    ) -> Callable[[F], F]: ...
+    def skill(
+        self,
+        function: Callable[..., Any] | None = None,
+        /,
+        *,
+        id: str = "",
+        name: str = "",
+        description: str = "",
+        tags: Sequence[str] = (),
+        examples: Sequence[str] = (),
+        input_modes: Sequence[str] = (),
+        output_modes: Sequence[str] = (),
+        direct: bool = False,
+        extended: bool = False,
+        on_restart: Literal["fail", "rerun"] = "fail",
+        parking: Literal["replay", "hold"] = "replay",
+        timeout: float = 0,
+        cancel_within: float = 5,
+    ) -> Any:
+        """Make a function a skill. Its name is the id, its docstring the description, its hints the arguments.
+
+        `direct` answers with a Message and no task. `extended` shows the skill on the extended card only. `on_restart`
+        says what a crash of the server means for a working turn. `timeout` (seconds, 0: none) fails a longer turn;
+        `cancel_within` is how long a cancelled one may clean up.
+        """
+
+        def add(function: F) -> F:
+            key = id or function.__name__
+            card = Skill(
+                id=key,
+                name=name or _title(key),
+                description=description or inspect.getdoc(function) or name or _title(key),
+                tags=tuple(tags) or tuple(_words(key)),
+                examples=tuple(examples),
+                input_modes=tuple(input_modes),
+                output_modes=tuple(output_modes),
+            )
+            route = Route(
+                skill=key,
+                direct=direct,
+                parking=parking,
+                on_restart=on_restart,
+                serialize=self._serialize,
+                cancel_ms=round(cancel_within * 1000),
+                timeout_ms=round(timeout * 1000),
+            )
+            self._add(Handler(function, read(function), card, route, extended))
+            return function
+
+        return add if function is None else add(function)
+
+    def router(self, function: Router) -> Router:
+        """Let this function choose the skill of a message that names none: it returns an id, or None for no skill.
+
+        It runs while the message is being accepted: it must be quick and always choose alike.
+        """
+        self._router = function
+        return function
+
+    def schemas(self, skill: str) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        """JSON Schema of a skill's arguments and of its result; None where it takes or gives free text."""
+        signature = self._handlers[skill].signature
+        return signature.input_schema, signature.output_schema
+
+    # --- for the engine ------------------------------------------------------------------------------
+
+    @property
+    def profile(self) -> Profile:
+        if self._profile is None:
+            self._profile = self._describe()
+        return self._profile
+
+    def route(self, message: Message, metadata: dict[str, Any] | None) -> Route:
+        incoming = Incoming(message, metadata)
+        wanted = incoming.metadata.get("skill")
+        if isinstance(wanted, str) and wanted in self._handlers:
+            return self._handlers[wanted].route
+        if len(self._handlers) == 1:
+            return next(iter(self._handlers.values())).route
+        known = ", ".join(self._handlers)
+        if self._router is not None:
+            chosen = self._router(incoming)
+            if chosen in self._handlers:
+                return self._handlers[chosen].route
+            if chosen is not None:
+                raise AgentError("The agent chose a skill that it does not have")
+            raise InvalidParams(f"No skill takes this message. Name one of: {known}", "message.metadata.skill")
+        if not self._handlers:
+            raise InvalidParams("This agent has no skills yet")
+        problem = "Several skills could take this" if wanted is None else "There is no such skill"
+        raise InvalidParams(f"{problem}. Name one of: {known}", "message.metadata.skill")
+
+    async def run(self, route: Route, turn: TurnHandle) -> None:
+        handler = self._handler(route)
+        own = Turn(turn, self._calls(handler))
+        try:
+            arguments = handler.signature.arguments(own)
+        except Misfit as misfit:
+            violations = [{"field": field, "description": what} for field, what in misfit.violations]
+            turn.finish(TaskState.REJECTED, (Part(text=str(misfit)),), {"violations": violations})
+            return
+        try:
+            await perform(handler, arguments, own, output_of(own), self._threads)
+        except Ended:
+            return
+        except BaseExceptionGroup as group:
+            # A task group around `ask` or `reject` wraps what unwinds it.
+            if parked := _leaf(group, Parked):
+                raise parked from None
+            if not _leaf(group, Ended):
+                raise
+
+    async def reply(self, route: Route, turn: TurnHandle) -> Message:
+        handler = self._handler(route)
+        own = DirectTurn(turn, self._calls(handler))
+        answer = Answer(turn.context_id)
+        try:
+            arguments = handler.signature.arguments(own)
+        except Misfit as misfit:
+            raise InvalidParams([Violation(field, what) for field, what in misfit.violations]) from None
+        await perform(handler, arguments, own, answer, self._threads)
+        return answer.message()
+
+    async def close(self) -> None:
+        """Nothing to give back: threads end with their functions."""
+
+    # --- inside --------------------------------------------------------------------------------------
+
+    def _add(self, handler: Handler) -> None:
+        id = handler.skill.id
+        if id in self._handlers:
+            raise ValueError(f"There already is a skill {id!r}; give this one another id=")
+        if handler.route.direct and handler.route.parking == "hold":
+            raise ValueError(f"{id}: a direct skill never parks; leave parking= out")
+        self._handlers[id] = handler
+        self._profile = None
+
+    def _handler(self, route: Route) -> Handler:
+        handler = self._handlers.get(route.skill)
+        if handler is None:
+            raise AgentError(f"The skill {route.skill!r} is gone")
+        return handler
+
+    def _calls(self, handler: Handler) -> Calls:
+        return self._threads.nested if handler.threaded else self._threads.call
+
+    def _describe(self) -> Profile:
+        handlers = self._handlers.values()
+        hidden = tuple(each.skill for each in handlers if each.extended)
+        extended = self._extended or bool(hidden)
+        accepts = [*self._accepts, *(mode for each in handlers for mode in each.skill.input_modes)]
+        return replace(
+            self._base,
+            skills=tuple(each.skill for each in handlers if not each.extended),
+            accepts=tuple(dict.fromkeys(accepts)) if self._accepts else (),
+            extended=extended,
+            extended_skills=hidden if extended else None,
+        )
+
+
+def _leaf(group: BaseExceptionGroup[Any], kind: type[BaseException]) -> BaseException | None:
+    for error in cast(tuple[BaseException, ...], group.exceptions):
+        if isinstance(error, kind):
+            return error
+        if isinstance(error, BaseExceptionGroup) and (found := _leaf(cast(BaseExceptionGroup[Any], error), kind)):
+            return found
+    return None
+
+
+def _words(id: str) -> list[str]:
+    return [word.lower() for word in re.split(r"[\W_]+", id) if word]
+
+
+def _title(id: str) -> str:
+    return " ".join(word.capitalize() for word in _words(id)) or id
