@@ -1,0 +1,118 @@
+"""Agent cards: one union document that 1.0 and 0.3 clients both read, and the pure form of each.
+
+The two versions share no member with conflicting meaning, so the union is the 1.0 card with the 0.3 members beside it;
+they are added only when an interface speaks 0.3. Interfaces of 1.0 come first, whatever order they were given in:
+clients take the first they understand.
+"""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from dragoman.model.cards import Interface, Profile
+
+LEGACY_VERSION = "0.3.0"  # older clients read anything below 0.3 as «no transport in common»
+
+
+class CardSource(Struct, frozen=True, kw_only=True):
+    """What a card is made of: the agent's own words, and where it can be reached, first is preferred."""
+
+    profile: Profile
+    interfaces: tuple[Interface, ...]
+    extended: bool = False  # the extended card: shows the extended skills
+
+
+def variant(version: str) -> str:
+    """Which card somebody asking in this `A2A-Version` wants: "1.0", "0.3", or "" for the union."""
+    major = version.partition(".")[0]
+    return {"1": "1.0", "0": "0.3"}.get(major, "")
+
+
+def render(source: CardSource, version: str) -> bytes:
+    """The card for `version` ("1.0", "0.3", or "" for the union)."""
+    return {"1.0": pure_10, "0.3": pure_03}.get(version, union)(source)
+
+
+def pure_10(source: CardSource) -> bytes:
+    return msgspec.json.encode(_common(source) | _members_10(source))
+
+
+def pure_03(source: CardSource) -> bytes:
+    """The 0.3 card; an agent that speaks no 0.3 can only show its 1.0 card."""
+    legacy = _members_03(source)
+    if not legacy:
+        return pure_10(source)
+    return msgspec.json.encode(_common(source) | {"capabilities": _capabilities(source)} | legacy)
+
+
+def union(source: CardSource) -> bytes:
+    return msgspec.json.encode(_common(source) | _members_10(source) | _members_03(source))
+
+
+def _common(source: CardSource) -> dict[str, Any]:
+    profile = source.profile
+    skills = profile.skills
+    if source.extended:
+        skills += profile.extended_skills or ()
+    card: dict[str, Any] = {
+        "name": profile.name,
+        "description": profile.description,
+        "version": profile.version,
+        "defaultInputModes": profile.input_modes,
+        "defaultOutputModes": profile.output_modes,
+        "skills": skills,
+    }
+    if profile.provider:
+        card["provider"] = profile.provider
+    if profile.documentation_url:
+        card["documentationUrl"] = profile.documentation_url
+    if profile.icon_url:
+        card["iconUrl"] = profile.icon_url
+    return card
+
+
+def _capabilities(source: CardSource) -> dict[str, Any]:
+    profile = source.profile
+    found: dict[str, Any] = {"streaming": profile.streaming, "pushNotifications": profile.push}
+    if profile.extensions:
+        found["extensions"] = profile.extensions
+    return found
+
+
+def _legacy(interface: Interface) -> bool:
+    return interface.version.startswith("0.")
+
+
+def _members_10(source: CardSource) -> dict[str, Any]:
+    interfaces = [
+        {"url": each.url, "protocolBinding": each.binding, "protocolVersion": each.version}
+        | ({"tenant": each.tenant} if each.tenant else {})
+        for each in sorted(source.interfaces, key=_legacy)
+    ]
+    return {
+        "supportedInterfaces": interfaces,
+        "capabilities": _capabilities(source) | {"extendedAgentCard": source.profile.extended},
+    }
+
+
+def _members_03(source: CardSource) -> dict[str, Any]:
+    interfaces = [{"url": _legacy_url(each), "transport": each.binding} for each in source.interfaces if _legacy(each)]
+    if not interfaces:
+        return {}
+    first = interfaces[0]
+    members: dict[str, Any] = {
+        "protocolVersion": LEGACY_VERSION,
+        "url": first["url"],
+        "preferredTransport": first["transport"],
+    }
+    if len(interfaces) > 1:
+        members["additionalInterfaces"] = interfaces
+    if source.profile.extended:
+        members["supportsAuthenticatedExtendedCard"] = True
+    return members
+
+
+def _legacy_url(interface: Interface) -> str:
+    """0.3 spells every address as a URL; 1.0 writes gRPC addresses as host:port."""
+    return interface.url if "://" in interface.url else f"http://{interface.url}"

@@ -1,0 +1,252 @@
+"""Which dialect and operation a request is: decided by its path, its method name and `A2A-Version`, in that order."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from dragoman.model.errors import (
+    CallerError,
+    ContentTypeNotSupported,
+    InvalidParams,
+    InvalidRequest,
+    MethodNotFound,
+    ParseFailure,
+    VersionNotSupported,
+)
+from dragoman.model.operations import Operation, SendMessage
+from dragoman.wire import jsonrpc, rest
+from dragoman.wire.dialect import Dialect
+from dragoman.wire.errors import NoRoute, WrongVerb, fault
+from dragoman.wire.exchange import Envoy, Exchange, Inbound, Reply
+from dragoman.wire.nesting import deeper_than
+from dragoman.wire.p10 import P10
+from dragoman.wire.reading import MAX_ID, plain
+from dragoman.wire.settings import WireSettings
+
+# First path segments that mean something: no tenant and no agent may be called so.
+RESERVED = frozenset(
+    {
+        ".well-known",
+        "a2a",
+        "agent",
+        "agentCard",
+        "agents",
+        "api",
+        "card",
+        "console",
+        "extendedAgentCard",
+        "health",
+        "healthz",
+        "message:send",
+        "message:stream",
+        "metrics",
+        "openapi.json",
+        "ping",
+        "readyz",
+        "tasks",
+        "v1",
+    }
+)
+_VERSION = re.compile(r"(\d{1,4}\.\d{1,4})(?:\.\d{1,9})*")
+_MEDIA = ("application/json", "application/a2a+json")
+
+
+def _methods(*dialects: Dialect) -> Mapping[str, Dialect]:
+    return {name: dialect for dialect in dialects for name in dialect.methods}
+
+
+# Where JSON-RPC is spoken, and which dialect each method name belongs to there.
+MOUNTS: Mapping[str, Mapping[str, Dialect]] = {"/": _methods(P10)}
+
+
+class _Place(NamedTuple):
+    """Where a request goes: a JSON-RPC mount, a route of HTTP+JSON, or (both None) nowhere."""
+
+    tenant: str = ""
+    mount: Mapping[str, Dialect] | None = None
+    dialect: Dialect = P10
+    match: rest.Match | None = None
+
+
+def receive(inbound: Inbound, wire: WireSettings) -> Exchange | Reply:
+    """The exchange that answers this request, or the reply that refuses it."""
+    try:
+        version = version_of(inbound)
+        place = _place(inbound.path, version)
+    except InvalidParams as error:
+        return rest.refusal(P10, fault(error, P10.codes))
+    if place.mount is not None:
+        return _rpc(inbound, wire, version, place.tenant, place.mount)
+    if place.match is not None:
+        return _rest(inbound, wire, version, place, place.match)
+    return refuse(inbound, NoRoute())
+
+
+def refuse(inbound: Inbound, error: BaseException) -> Reply:
+    """The reply to a request nobody read: too large, from a foreign page, without credentials, to no known path."""
+    try:
+        version = version_of(inbound)
+        place = _place(inbound.path, version)
+    except InvalidParams:
+        version, place = "", _Place()
+    if place.mount is not None:
+        dialect = _unnamed(place.mount, version)
+        return jsonrpc.refusal(dialect, jsonrpc.NULL, fault(error, dialect.codes))
+    return rest.refusal(place.dialect, fault(error, place.dialect.codes))
+
+
+def version_of(inbound: Inbound) -> str:
+    """`A2A-Version` as Major.Minor: the header's, else the query's, else "". What is no version stays as it is."""
+    found = inbound.headers.get("a2a-version", "").strip()
+    if not found and "2A-V" in inbound.query.upper():
+        found = next((value for name, value in parse_qsl(inbound.query) if name.lower() == "a2a-version"), "").strip()
+    if not found:
+        return ""
+    first, *others = {each.strip() for each in found.split(",")}
+    if others:
+        raise InvalidParams("is given more than once, with different values", "A2A-Version")
+    match = _VERSION.fullmatch(first)
+    return match.group(1) if match else first
+
+
+# --- where --------------------------------------------------------------------------------------------------
+
+
+def _place(path: str, version: str) -> _Place:
+    mount = MOUNTS.get(path or "/")
+    if mount is not None:
+        return _Place(mount=mount)
+    first, *others = path.strip("/").split("/") if path.endswith("/") and path.count("/") == 2 else path[1:].split("/")
+    modern = version.startswith("1.")
+    if first == "v1" and not modern:
+        return _Place(dialect=P10, match=rest.match(others, "card"))
+    here = rest.match([first, *others], "extendedAgentCard")
+    if here is not None:
+        return _Place(match=here)
+    if not first or (first in RESERVED and not (first == "v1" and modern)):
+        return _Place()
+    tenant = rest.segment(first)
+    if not plain(tenant):
+        raise InvalidParams(f"must be at most {MAX_ID} characters, without control characters", "tenant")
+    if not others:
+        return _Place(tenant, mount=MOUNTS["/"])
+    if others[0] == "v1" and not modern:
+        return _Place(tenant, dialect=P10, match=rest.match(others[1:], "card"))
+    return _Place(tenant, match=rest.match(others, "extendedAgentCard"))
+
+
+# --- JSON-RPC -----------------------------------------------------------------------------------------------
+
+
+def _unnamed(mount: Mapping[str, Dialect], version: str) -> Dialect:
+    """Whose words an error is put in when no method name tells: an absent version is an old client's."""
+    legacy = not version or version.startswith("0.")
+    dialects = dict.fromkeys(dialect.name for dialect in mount.values())
+    by_name = {dialect.name: dialect for dialect in mount.values()}
+    return next((by_name[name] for name in dialects if legacy != by_name[name].details), next(iter(by_name.values())))
+
+
+def _rpc(
+    inbound: Inbound, wire: WireSettings, version: str, tenant: str, mount: Mapping[str, Dialect]
+) -> Exchange | Reply:
+    dialect = _unnamed(mount, version)
+    id = jsonrpc.NULL
+    try:
+        if inbound.method != "POST":
+            raise WrongVerb("POST")
+        _json_body(inbound, wire)
+        opened = jsonrpc.open_envelope(inbound.body)
+        id = opened.id
+        named = mount.get(opened.method)
+        if named is None:
+            if version and not any(version in each.versions for each in mount.values()):
+                raise VersionNotSupported(version, _versions(mount.values()))
+            raise MethodNotFound(opened.method)
+        dialect = named
+        _agree(dialect, version, wire)
+        params = b"{}" if opened.params == jsonrpc.NULL else opened.params
+        if params[:1] != b"{":
+            raise InvalidParams("must be an object", "params")
+        method = dialect.methods[opened.method]
+        operation = _for_tenant(dialect.read(method, params, wire), tenant)
+        envoy = _envoy(inbound, operation)
+        sse_errors = opened.method in dialect.sse_errors
+        return jsonrpc.JsonRpcExchange(dialect, method, operation, envoy, id, sse_errors=sse_errors)
+    except jsonrpc.Unopened as unopened:
+        return jsonrpc.refusal(dialect, unopened.id, fault(unopened.error, dialect.codes))
+    except CallerError as error:
+        return jsonrpc.refusal(dialect, id, fault(error, dialect.codes))
+
+
+# --- HTTP+JSON ----------------------------------------------------------------------------------------------
+
+
+def _rest(inbound: Inbound, wire: WireSettings, version: str, place: _Place, match: rest.Match) -> Exchange | Reply:
+    dialect = place.dialect
+    try:
+        name = match.verbs.get(inbound.method)
+        if name is None:
+            raise WrongVerb(match.allowed)
+        _agree(dialect, version, wire)
+        if inbound.body and inbound.method == "POST":
+            _json_body(inbound, wire)
+        operation = _for_tenant(rest.read(dialect, name, inbound, match.bound, wire), place.tenant)
+        return rest.RestExchange(dialect, name, operation, _envoy(inbound, operation), inbound)
+    except CallerError as error:
+        return rest.refusal(dialect, fault(error, dialect.codes))
+
+
+# --- what both check ----------------------------------------------------------------------------------------
+
+
+def _agree(dialect: Dialect, version: str, wire: WireSettings) -> None:
+    """The version asked for must be one the dialect speaks. None asked for is an old client's, but names are telling."""
+    if version:
+        if version not in dialect.versions:
+            raise VersionNotSupported(version, _versions((dialect,)))
+    elif wire.require_version and dialect.details:
+        raise VersionNotSupported("0.3", _versions((dialect,)))
+
+
+def _versions(dialects: Iterable[Dialect]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(dialect.version for dialect in dialects))
+
+
+def _json_body(inbound: Inbound, wire: WireSettings) -> None:
+    """The body says it is JSON, is UTF-8, and nests no deeper than allowed. Decoding comes after this."""
+    media = inbound.headers.get("content-type", "")
+    if media != "application/json" and media.partition(";")[0].strip().lower() not in _MEDIA:
+        raise ContentTypeNotSupported("Send the body as Content-Type: application/json", mediaType=media[:100])
+    body = inbound.body
+    if not body.isascii():
+        try:
+            str(body, "utf-8")
+        except UnicodeDecodeError:
+            raise ParseFailure("The body is not valid UTF-8.") from None
+    if deeper_than(body, wire.max_depth):
+        raise InvalidRequest(f"The body nests deeper than {wire.max_depth} levels")
+
+
+def _for_tenant(operation: Operation, tenant: str) -> Operation:
+    """The path names the tenant; parameters may repeat it, but not contradict it."""
+    if not tenant or operation.tenant == tenant:
+        return operation
+    if operation.tenant:
+        raise InvalidParams("does not agree with the tenant in the path", "tenant")
+    return msgspec.structs.replace(operation, tenant=tenant)
+
+
+def _envoy(inbound: Inbound, operation: Operation) -> Envoy:
+    headers = inbound.headers
+    named = headers.get("a2a-extensions", ""), headers.get("x-a2a-extensions", "")
+    key = headers.get("idempotency-key", "").strip()
+    inside = operation.configuration.idempotency_key if isinstance(operation, SendMessage) else ""
+    if key and not plain(key):
+        raise InvalidParams(f"must be at most {MAX_ID} printable characters", "Idempotency-Key")
+    if key and inside and key != inside:
+        raise InvalidParams("does not agree with configuration.idempotencyKey", "Idempotency-Key")
+    extensions = tuple(dict.fromkeys(uri for line in named for each in line.split(",") if (uri := each.strip())))
+    return Envoy(extensions, headers.get("last-event-id", "").strip(), key or inside)

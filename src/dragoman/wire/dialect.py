@@ -1,0 +1,69 @@
+"""What every dialect offers: the same few functions, as one value. A further dialect is this value with some replaced."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from dragoman.model.facts import AnyFact
+from dragoman.model.messages import Message
+from dragoman.model.operations import Operation, Policy, PushConfig, SendMessage, TaskPage, TaskRef
+from dragoman.model.tasks import View
+from dragoman.wire.cards import CardSource
+from dragoman.wire.settings import WireSettings
+
+
+Value = View | Message | TaskPage | PushConfig | tuple[PushConfig, ...] | CardSource | None
+Encode = Callable[[AnyFact, bool], bytes]
+
+
+class Dialect(Struct, frozen=True, kw_only=True):
+    """How one version spells things.
+
+    `versions` are the `A2A-Version` values it may be asked for, `version` is the one it says back; `origin` is kept
+    with the tasks it makes. `methods` gives JSON-RPC names their operation.
+
+    `read` takes an operation's name and its JSON object as bytes, `read_fields` as a dict (or a query's strings).
+    `item` is what a send answers and a stream begins with; `events` gives the encoder of a task's facts, which takes
+    a fact and whether the stream closes after it, and answers b"" for what clients never see. `finals` says whether
+    that second argument matters. `details` says whether JSON-RPC errors carry a list of them.
+    """
+
+    name: str
+    origin: str
+    version: str
+    versions: frozenset[str]
+    policy: Policy
+    methods: Mapping[str, str]
+    read: Callable[[str, bytes, WireSettings], Operation]
+    read_fields: Callable[[str, Mapping[str, Any], WireSettings, bool], Operation]
+    item: Callable[[View | Message], bytes]
+    task: Callable[[View], bytes]
+    page: Callable[[TaskPage], bytes]
+    push: Callable[[PushConfig], bytes]
+    pushes: Callable[[tuple[PushConfig, ...]], bytes]
+    card: Callable[[CardSource], bytes]
+    events: Callable[[TaskRef], Encode]
+    finals: bool = True
+    details: bool = False
+    codes: Mapping[type[BaseException], int] = {}
+    sse_errors: frozenset[str] = frozenset()  # methods whose callers read nothing but a stream, not even an error
+    extensions_header: bytes = b"x-a2a-extensions"
+
+    def encode(self, operation: Operation, value: Value) -> bytes:
+        """A result. b"" stands for nothing, which each binding shows in its own way."""
+        match value:
+            case View():
+                return self.item(value) if isinstance(operation, SendMessage) else self.task(value)
+            case Message():
+                return self.item(value)
+            case TaskPage():
+                return self.page(value)
+            case PushConfig():
+                return self.push(value)
+            case CardSource():
+                return self.card(value)
+            case None:
+                return b""
+            case _:
+                return self.pushes(value)

@@ -1,0 +1,140 @@
+"""The JSON-RPC envelope. The request's id goes back as the very bytes it came in, so its type cannot change."""
+
+import re
+from typing import Any, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+from dragoman.model.errors import InvalidRequest
+from dragoman.model.operations import Operation
+from dragoman.wire.dialect import Dialect
+from dragoman.wire.errors import Fault
+from dragoman.wire.exchange import Envoy, Exchange, Headers, Reply
+from dragoman.wire.reading import parse
+from dragoman.wire.sse import error_frame
+
+_MAX_ID = 1_000  # bytes; the id comes back in every event of a stream
+_NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]{0,63})")
+NULL = b"null"
+
+
+class Envelope(Struct, gc=False):
+    """A request as it came; members nobody needs are skipped. Absent and null params are one."""
+
+    jsonrpc: str = ""
+    id: Raw = Raw(NULL)
+    method: str = ""
+    params: Raw = Raw(NULL)
+
+
+class Opened(Struct, frozen=True):
+    """An envelope found good: the id as it is echoed, the method, the parameters still as text."""
+
+    id: bytes
+    method: str
+    params: bytes
+
+
+class Unopened(Exception):
+    """The envelope is no good. `id` is what can still be echoed."""
+
+    def __init__(self, id: bytes, why: str) -> None:
+        super().__init__(why)
+        self.id = id
+        self.error = InvalidRequest(why)
+
+
+_envelopes = msgspec.json.Decoder(Envelope)
+
+
+def open_envelope(body: bytes) -> Opened:
+    """Read the envelope. Raises ParseFailure (not JSON) or Unopened (JSON, but no request)."""
+    try:
+        envelope = _envelopes.decode(body)
+    except msgspec.DecodeError:
+        raise _why(body) from None
+    id = echo(bytes(envelope.id))
+    if id is None:
+        raise Unopened(NULL, "id must be a string, an integer or null, and short")
+    if envelope.jsonrpc != "2.0":
+        raise Unopened(id, 'jsonrpc must be "2.0"')
+    if not envelope.method:
+        raise Unopened(id, "method is required")
+    return Opened(id, envelope.method, bytes(envelope.params))
+
+
+def _why(body: bytes) -> Unopened:
+    """What is wrong with a body that holds no envelope."""
+    whole = parse(body)
+    if isinstance(whole, list):
+        return Unopened(NULL, "Batches are not supported; send one request at a time")
+    if not isinstance(whole, dict):
+        return Unopened(NULL, "The body must be a JSON object")
+    members = cast("dict[str, Any]", whole)
+    id = echo(msgspec.json.encode(members.get("id"))) or NULL
+    wrong = "jsonrpc" if not isinstance(members.get("jsonrpc", ""), str) else "method"
+    return Unopened(id, f"{wrong} must be a string")
+
+
+def echo(id: bytes) -> bytes | None:
+    """The id as it may be sent back, or None if it is not one."""
+    if len(id) > _MAX_ID:
+        return None
+    if id[:1] == b'"':
+        # Escapes are rewritten, because a reader may know fewer of them than JSON has.
+        return id if b"\\" not in id else msgspec.json.encode(msgspec.json.decode(id))
+    return id if id == NULL or _NUMBER.fullmatch(id) else None
+
+
+def error_body(dialect: Dialect, id: bytes, found: Fault) -> bytes:
+    error: dict[str, Any] = {"code": found.code, "message": found.message}
+    if dialect.details and found.details:
+        error["data"] = found.details
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (id, msgspec.json.encode(error))
+
+
+_JSON: Headers = ((b"content-type", b"application/json"),)
+
+
+class JsonRpcExchange(Exchange):
+    __slots__ = ("_id", "_sse_errors")
+
+    _nothing = NULL
+
+    def __init__(
+        self, dialect: Dialect, method: str, operation: Operation, envoy: Envoy, id: bytes, *, sse_errors: bool = False
+    ) -> None:
+        super().__init__(dialect, method, operation, envoy)
+        self._id = id
+        self._sse_errors = sse_errors
+        self._before = b'{"jsonrpc":"2.0","id":%b,"result":' % id
+        self._after = b"}"
+
+    def fail(self, error: BaseException) -> Reply:
+        reply = super().fail(error)
+        if self._sse_errors and reply.status == 200:
+            return Reply(200, self.stream_headers(), error_frame(reply.body))
+        return reply
+
+    def _headers(self) -> Headers:
+        return _JSON + self._marks()
+
+    _error_headers = _headers
+
+    def _status(self, found: Fault) -> int:
+        return rpc_status(found)
+
+    def _error(self, found: Fault) -> bytes:
+        return error_body(self._dialect, self._id, found)
+
+
+def rpc_status(found: Fault) -> int:
+    """Errors travel inside the envelope, with 200; only what was refused at the door keeps its HTTP status."""
+    return found.http if found.early else 200
+
+
+def refusal(dialect: Dialect, id: bytes, found: Fault) -> Reply:
+    """An error for which no exchange exists."""
+    headers: Headers = (*_JSON, (b"a2a-version", dialect.version.encode()), *found.headers)
+    return Reply(rpc_status(found), headers, error_body(dialect, id, found))
