@@ -1,0 +1,98 @@
+"""The requests of the bench, in each dialect and binding: the same words, asked the same way of everyone."""
+
+import json
+from dataclasses import dataclass
+
+TEXT = "What will the weather be like in Lisbon on Thursday, and should we bring coats?"
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One HTTP request, before it knows its host."""
+
+    method: str
+    path: str
+    headers: tuple[tuple[str, str], ...]
+    body: str = ""
+
+    def line(self) -> str:
+        """As `lua/load.lua` reads it."""
+        return f"{self.method} {self.path} {self.body}".rstrip()
+
+    def wire(self, port: int, extra: tuple[tuple[str, str], ...] = ()) -> bytes:
+        fields = (("Host", f"127.0.0.1:{port}"), *self.headers, *extra)
+        body = self.body.encode()
+        head = "".join(f"{name}: {value}\r\n" for name, value in fields)
+        return f"{self.method} {self.path} HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+_JSON = ("Content-Type", "application/json")
+_HEADERS = {
+    "1.0": (_JSON, ("A2A-Version", "1.0")),
+    "0.3": (_JSON,),
+    "1.0-http": (_JSON, ("A2A-Version", "1.0")),
+    "0.3-http": (_JSON, ("A2A-Version", "0.3")),
+}
+DIALECTS = tuple(_HEADERS)
+
+
+def _message(dialect: str, text: str) -> dict[str, object]:
+    if dialect == "0.3":
+        return {"kind": "message", "messageId": "bench", "role": "user", "parts": [{"kind": "text", "text": text}]}
+    content = "content" if dialect == "0.3-http" else "parts"
+    return {"messageId": "bench", "role": "ROLE_USER", content: [{"text": text}]}
+
+
+def _rpc(dialect: str, method: str, params: dict[str, object]) -> Ask:
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return Ask("POST", "/", _HEADERS[dialect], json.dumps(body, separators=(",", ":")))
+
+
+def _http(dialect: str, path: str, body: dict[str, object]) -> Ask:
+    prefix = "/v1" if dialect == "0.3-http" else ""
+    return Ask("POST", prefix + path, _HEADERS[dialect], json.dumps(body, separators=(",", ":")))
+
+
+def send(dialect: str, text: str = TEXT) -> Ask:
+    """A message whose answer is awaited. 1.0 waits by itself; 0.3 is told to, as its servers differ."""
+    message = _message(dialect, text)
+    match dialect:
+        case "1.0":
+            return _rpc(dialect, "SendMessage", {"message": message})
+        case "0.3":
+            return _rpc(dialect, "message/send", {"message": message, "configuration": {"blocking": True}})
+        case "1.0-http":
+            return _http(dialect, "/message:send", {"message": message})
+        case _:
+            return _http(dialect, "/message:send", {"message": message, "configuration": {"blocking": True}})
+
+
+def stream(dialect: str, text: str) -> Ask:
+    method = "message/stream" if dialect == "0.3" else "SendStreamingMessage"
+    return _rpc(dialect, method, {"message": _message(dialect, text)})
+
+
+def get(dialect: str, task_id: str) -> Ask:
+    return _rpc(dialect, "tasks/get" if dialect == "0.3" else "GetTask", {"id": task_id})
+
+
+def listing(**filters: object) -> Ask:
+    return _rpc("1.0", "ListTasks", filters)
+
+
+def subscribe(task_id: str) -> Ask:
+    return _rpc("1.0", "SubscribeToTask", {"id": task_id})
+
+
+def card() -> Ask:
+    return Ask("GET", "/.well-known/agent-card.json", ())
+
+
+def task_of(reply: bytes) -> dict[str, object]:
+    """The task in a reply of any dialect; a reply without one is an error worth reading."""
+    value = json.loads(reply)
+    value = value.get("result", value)
+    value = value.get("task", value)
+    if not isinstance(value, dict) or "status" not in value:
+        raise ValueError(f"no task in {reply[:300]!r}")
+    return value
