@@ -1,7 +1,5 @@
 """Direct skills: a Message in answer, no task and nothing remembered."""
 
-import inspect
-from collections.abc import Awaitable, Callable
 from typing import Any, NoReturn
 from uuid import uuid4
 
@@ -11,42 +9,17 @@ from dragoman.agents.content import parts_of
 from dragoman.agents.incoming import Incoming, Reply
 from dragoman.agents.turn import Turn
 from dragoman.model.errors import AgentError, InvalidParams
-from dragoman.model.messages import Artifact, Message, Part, Role
-
-_NO_TASK = "A direct skill answers with one Message and has no task; take direct=True away to use turn.{}"
+from dragoman.model.messages import Message, Part, Role
 
 
 class DirectTurn(Turn):
-    """A turn without a task: it can read, step and refuse, and nothing else."""
-
-    async def say(self, *content: Any, metadata: dict[str, Any] | None = None) -> None:
-        raise TypeError(_NO_TASK.format("say"))
-
-    async def ask(self, *content: Any, schema: Any = None, metadata: dict[str, Any] | None = None) -> Reply:
-        raise TypeError(_NO_TASK.format("ask"))
-
-    async def require_auth(self, *content: Any, until: Awaitable[Any] | None = None) -> Reply | None:
-        raise TypeError(_NO_TASK.format("require_auth"))
-
-    async def artifact(self, name: str | Artifact, *content: Any, **how: Any) -> str:
-        raise TypeError(_NO_TASK.format("artifact"))
-
-    async def step(self, name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Just calls the function: without a task there is nothing to remember it by."""
-        if "step_id" in inspect.signature(function).parameters:
-            kwargs["step_id"] = str(uuid4())
-        if inspect.iscoroutinefunction(function):
-            return await function(*args, **kwargs)
-        return await self._calls(lambda: function(*args, **kwargs))
+    """A turn without a task: it reads, steps and refuses. What needs a task, the engine refuses."""
 
     async def reject(self, *reason: Any, metadata: dict[str, Any] | None = None) -> NoReturn:
         raise InvalidParams(_words(reason, "The agent refused this message"))
 
     async def fail(self, *reason: Any, metadata: dict[str, Any] | None = None) -> NoReturn:
         raise AgentError(_words(reason, "The agent failed"))
-
-    def usage(self, *, input_tokens: int = 0, output_tokens: int = 0, **extra: float) -> None:
-        """Nobody keeps it: there is no task to count for."""
 
 
 class Answer:

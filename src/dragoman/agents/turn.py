@@ -61,7 +61,7 @@ class TurnFacts(Incoming):
 
     @property
     def attempt(self) -> int:
-        """1 at first, one more for each rerun after a crash."""
+        """1 at first, one more each time the handler runs again."""
         return self._handle.attempt
 
     @property
