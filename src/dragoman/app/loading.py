@@ -1,0 +1,137 @@
+"""From `module:attribute` or `file.py[:attribute]` to an agent."""
+
+import importlib
+import importlib.util
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from dragoman.app.settings import AgentSettings, SettingsError
+from dragoman.ports import Agent
+
+AGENT_METHODS = ("profile", "route", "run", "reply", "close")
+
+
+def load(target: str) -> Agent:
+    """Import what the author wrote and find the agent in it.
+
+    Without an attribute: the only agent in the module, else the one called `agent`. Raises SettingsError when the
+    target cannot be found; what the author's own code raises on import passes through, for its traceback.
+    """
+    place, attribute = _split(target)
+    module = _import_file(place) if place.endswith(".py") else _import_module(place, target)
+    if attribute:
+        return _attribute(module, attribute, target)
+    return _only(module, target)
+
+
+def load_all(agents: Sequence[AgentSettings]) -> dict[str, Agent]:
+    """Every configured agent by its slug. The first is also the one at the root."""
+    found: dict[str, Agent] = {}
+    for each in agents:
+        agent = load(each.target)
+        slug = each.slug or (slug_of(agent.profile.name) if len(agents) > 1 else "")
+        if slug in found:
+            raise SettingsError(f"Two agents are called {slug!r}: give one of them another slug.")
+        found[slug] = agent
+    return found
+
+
+def slug_of(name: str) -> str:
+    """A path segment made of a name: "Currency desk" → "currency-desk"."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "agent"
+
+
+def is_agent(value: object) -> bool:
+    """Whether it can be served: the methods of `ports.Agent`, on an instance."""
+    if isinstance(value, type | ModuleType):
+        return False
+    # Looked up without running properties: a card that cannot be built is to fail by itself, later and loudly.
+    kind: type[object] = value.__class__
+    return {*dir(kind), *getattr(value, "__dict__", ())}.issuperset(AGENT_METHODS)
+
+
+def _split(target: str) -> tuple[str, str]:
+    place, colon, attribute = target.rpartition(":")
+    if not colon or "/" in attribute or "\\" in attribute:
+        return target, ""
+    if not place or not attribute:
+        raise SettingsError(f"Cannot read {target!r}: write module:attribute or file.py:attribute.")
+    return place, attribute
+
+
+def _import_file(place: str) -> ModuleType:
+    path = Path(place).expanduser().resolve()
+    if not path.is_file():
+        raise SettingsError(f"There is no file {place}.")
+    # As `python file.py` would: the file's neighbours can be imported.
+    _search(path.parent)
+    name = path.stem if path.stem.isidentifier() and path.stem not in sys.modules else f"agent_{abs(hash(path))}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise SettingsError(f"{place} is not Python.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses, pickling and type hints look the module up by name
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _import_module(place: str, target: str) -> ModuleType:
+    _search(Path.cwd())
+    try:
+        return importlib.import_module(place)
+    except ModuleNotFoundError as error:
+        # Only when it is the module itself that is missing; a missing import inside it is the author's to see.
+        if error.name and (place == error.name or place.startswith(error.name + ".")):
+            hint = f" Did you mean {place}.py?" if Path(f"{place}.py").is_file() else ""
+            raise SettingsError(f"Cannot serve {target!r}: there is no module {error.name}.{hint}") from None
+        raise
+    except (ValueError, TypeError):
+        raise SettingsError(f"Cannot read {target!r}: write module:attribute or file.py:attribute.") from None
+
+
+def _search(directory: Path) -> None:
+    if str(directory) not in sys.path:
+        sys.path.insert(0, str(directory))
+
+
+def _attribute(module: ModuleType, attribute: str, target: str) -> Agent:
+    value: Any = module
+    for name in attribute.split("."):
+        value = getattr(value, name, None)
+    if value is None:
+        found = _agents(module)
+        hint = f" It has: {', '.join(found)}." if found else " It has no agent at all."
+        raise SettingsError(f"Cannot serve {target!r}: there is no {attribute} in it.{hint}")
+    if not is_agent(value):
+        raise SettingsError(f"Cannot serve {target!r}: {attribute} is a {type(value).__name__}, not an agent.")
+    return value
+
+
+def _only(module: ModuleType, target: str) -> Agent:
+    found = _agents(module)
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if "agent" in found:
+        return found["agent"]
+    if found:
+        raise SettingsError(
+            f"{target} has several agents; name one: {', '.join(f'{target}:{name}' for name in found)}."
+        )
+    raise SettingsError(f"There is no agent in {target}. Make one with: agent = dragoman.Agent(...)")
+
+
+def _agents(module: ModuleType) -> dict[str, Agent]:
+    """The agents a module names, each once: the same object under two names is one agent."""
+    found: dict[str, Agent] = {}
+    for name, value in vars(module).items():
+        if is_agent(value) and not any(value is other for other in found.values()):
+            found[name] = value
+    return found

@@ -1,0 +1,116 @@
+"""Every setting, once: its section, its type, its default. docs/configuration.md explains each one.
+
+A setting has one name in three spellings: `public_url` under `[server]` in dragoman.toml, `DRAGOMAN_PUBLIC_URL` in
+the environment, `--public-url` (or `public_url=` in Python). `app.sources` reads them; components never see this
+object, they get values (`app.wiring`).
+"""
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from dragoman.app.units import Bytes, Seconds
+from dragoman.model.errors import DragomanError
+
+KIB = 1024
+MIB = 1024 * KIB
+HOUR = 3_600
+DAY = 24 * HOUR
+
+
+class SettingsError(DragomanError):
+    """A setting cannot be used. The text names it, says where it came from and what would do."""
+
+
+class AgentSettings(Struct, frozen=True, kw_only=True):
+    """One agent of a `[[agents]]` list. The first is served at the root, each at /agents/<slug>/."""
+
+    target: str
+    slug: str = ""
+
+
+class ServerSettings(Struct, frozen=True, kw_only=True):
+    host: str = "127.0.0.1"
+    port: int = 8000
+    public_url: str = ""
+    allow_public: bool = False
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
+    keepalive: Seconds = Seconds(15)
+    drain: Seconds = Seconds(20)
+    close: Seconds = Seconds(5)
+    head_timeout: Seconds = Seconds(10)
+    body_timeout: Seconds = Seconds(60)
+    idle_timeout: Seconds = Seconds(75)
+    card_max_age: Seconds = Seconds(300)
+    require_version: bool = False
+    backlog: int = 2048
+
+
+class StoreSettings(Struct, frozen=True, kw_only=True):
+    url: str = "sqlite:///dragoman.db"
+    retention: Seconds = Seconds(DAY)
+    sweep: Seconds = Seconds(300)
+    parked: Seconds = Seconds(30 * DAY)
+    cached_tasks: int = 1_000
+    cached_bytes: Bytes = Bytes(32 * MIB)
+    cached_for: Seconds = Seconds(HOUR)
+
+
+class LimitSettings(Struct, frozen=True, kw_only=True):
+    body: Bytes = Bytes(8 * MIB)
+    head: Bytes = Bytes(32 * KIB)
+    parts: int = 1_000
+    depth: int = 64
+    streams: int = 10_000
+    running: int = 10_000
+    held: int = 1_000
+    inbox: int = 8
+    hold: Seconds = Seconds(0)
+
+
+class LogSettings(Struct, frozen=True, kw_only=True):
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["auto", "human", "json"] = "auto"
+    requests: bool = False
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """The resolved whole. `origins` says where each value that is not a default came from."""
+
+    agents: tuple[AgentSettings, ...] = ()
+    server: ServerSettings = ServerSettings()
+    store: StoreSettings = StoreSettings()
+    limits: LimitSettings = LimitSettings()
+    log: LogSettings = LogSettings()
+    origins: dict[str, str] = {}
+
+    def origin(self, name: str) -> str:
+        return self.origins.get(name, "default")
+
+
+SECTIONS: dict[str, type[Struct]] = {
+    "server": ServerSettings,
+    "store": StoreSettings,
+    "limits": LimitSettings,
+    "log": LogSettings,
+}
+
+
+def flat(section: str, key: str) -> str:
+    """A setting's name outside the file, where sections don't exist."""
+    if (section, key) == ("store", "url"):
+        return "store"
+    return f"{section.removesuffix('s')}_{key}" if section in ("log", "limits") else key
+
+
+NAMES: dict[str, tuple[str, str]] = {
+    flat(section, key): (section, key) for section, struct in SECTIONS.items() for key in struct.__struct_fields__
+}
+"""Flat name → section and key. Flat names are unique; a test holds that."""
+
+
+def value_of(settings: Settings, name: str) -> Any:
+    section, key = NAMES[name]
+    return getattr(getattr(settings, section), key)

@@ -1,0 +1,183 @@
+"""Where settings come from: flags over environment over file over defaults. What is wrong is named with its source."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast, get_type_hints
+
+import msgspec
+
+from dragoman.app.settings import NAMES, SECTIONS, AgentSettings, Settings, SettingsError
+from dragoman.app.units import Bytes, Seconds
+
+DEFAULT_FILE = "dragoman.toml"
+
+ALIASES = {"HOST": "host", "PORT": "port", "A2A_PUBLIC_URL": "public_url"}
+"""Names other platforms set. The DRAGOMAN_ name wins where both are there."""
+
+NOT_SETTINGS = {"DRAGOMAN_CONFIG", "DRAGOMAN_AGENT"}
+
+
+def resolve(
+    flags: Mapping[str, Any] | None = None,
+    *,
+    file: str | Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Settings:
+    """All sources, folded into one frozen object. Flags that are None were not given. Raises SettingsError.
+
+    Without `file`, DRAGOMAN_CONFIG names it, else ./dragoman.toml is read if it exists.
+    """
+    environ = os.environ if environ is None else environ
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    agents: tuple[AgentSettings, ...] = ()
+
+    path, required = _file(file, environ)
+    if required or path.is_file():
+        agents = _read_file(path, values, origins)
+    _read_environment(environ, values, origins)
+    for name, value in (flags or {}).items():
+        if value is not None:
+            key = name.replace("-", "_")
+            if key not in NAMES:
+                raise SettingsError(f"Unknown setting {name}.{_suggest(key, NAMES)}")
+            _take(key, value, name, values, origins, text=isinstance(value, str))
+
+    target = environ.get("DRAGOMAN_AGENT")
+    if target:
+        agents = (AgentSettings(target=target),)
+    sections = {
+        section: struct(**{key: values[name] for name, (at, key) in NAMES.items() if at == section and name in values})
+        for section, struct in SECTIONS.items()
+    }
+    return Settings(agents=agents, origins=origins, **sections)  # pyright: ignore[reportArgumentType]
+
+
+def strays(environ: Mapping[str, str] | None = None) -> list[str]:
+    """DRAGOMAN_ variables that set nothing. Not an error: Kubernetes makes some up for a Service of our name."""
+    environ = os.environ if environ is None else environ
+    known = {f"DRAGOMAN_{name.upper()}" for name in NAMES} | NOT_SETTINGS
+    return sorted(
+        name
+        for name, value in environ.items()
+        if name.startswith("DRAGOMAN_") and name not in known and not _from_kubernetes(name, value)
+    )
+
+
+def _from_kubernetes(name: str, value: str) -> bool:
+    return value.startswith("tcp://") or name.startswith(("DRAGOMAN_SERVICE_", "DRAGOMAN_PORT_"))
+
+
+def _file(file: str | Path | None, environ: Mapping[str, str]) -> tuple[Path, bool]:
+    named = file or environ.get("DRAGOMAN_CONFIG")
+    return (Path(named), True) if named else (Path(DEFAULT_FILE), False)
+
+
+def _read_file(path: Path, values: dict[str, Any], origins: dict[str, str]) -> tuple[AgentSettings, ...]:
+    import tomllib  # only who has a file pays for its parser
+
+    try:
+        content = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise SettingsError(f"Cannot read {path}: {error.strerror or 'it is not a file'}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}.") from error
+
+    agents: tuple[AgentSettings, ...] = ()
+    for section, table in content.items():
+        if section == "agents":
+            agents = tuple(_agent(entry, index, path) for index, entry in enumerate(_list(table, path)))
+        elif section not in SECTIONS:
+            raise SettingsError(f"{path}: unknown section [{section}].{_suggest(section, [*SECTIONS, 'agents'])}")
+        elif not isinstance(table, dict):
+            raise SettingsError(f"{path}: {section} is a section; write [{section}] and its keys below it.")
+        else:
+            _read_section(section, cast("dict[str, Any]", table), path, values, origins)
+    return agents
+
+
+def _read_section(
+    section: str, table: dict[str, Any], path: Path, values: dict[str, Any], origins: dict[str, str]
+) -> None:
+    keys = {key: name for name, (at, key) in NAMES.items() if at == section}
+    for written, value in table.items():
+        key = written.replace("-", "_")
+        if key not in keys:
+            raise SettingsError(f"{path}: unknown key {section}.{written}.{_suggest(key, keys, section + '.')}")
+        _take(keys[key], value, f"{section}.{written} in {path}", values, origins, text=False)
+
+
+def _list(table: Any, path: Path) -> list[Any]:
+    if isinstance(table, list):
+        return cast("list[Any]", table)
+    raise SettingsError(f"{path}: agents is a list; write [[agents]] above each agent.")
+
+
+def _agent(entry: Any, index: int, path: Path) -> AgentSettings:
+    where = f"{path}: agents[{index}]"
+    known = AgentSettings.__struct_fields__
+    for key in cast("dict[str, Any]", entry) if isinstance(entry, dict) else ():
+        if key not in known:
+            raise SettingsError(f"{where}: unknown key {key}.{_suggest(key, known)}")
+    try:
+        return msgspec.convert(entry, AgentSettings)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{where}: {_plain(error)}.") from error
+
+
+def _read_environment(environ: Mapping[str, str], values: dict[str, Any], origins: dict[str, str]) -> None:
+    for variable, name in ALIASES.items():
+        if environ.get(variable):
+            _take(name, environ[variable], variable, values, origins, text=True)
+    for name in NAMES:
+        variable = f"DRAGOMAN_{name.upper()}"
+        value = environ.get(variable)
+        if value and not _from_kubernetes(variable, value):
+            _take(name, value, variable, values, origins, text=True)
+
+
+def _take(name: str, value: Any, origin: str, values: dict[str, Any], origins: dict[str, str], *, text: bool) -> None:
+    """One value from one source, checked. Text from outside a file says numbers, booleans and lists in words."""
+    section, key = NAMES[name]
+    kind = _kinds(section)[key]
+    if text and kind == tuple[str, ...]:
+        value = tuple(item.strip() for item in value.split(",") if item.strip())
+    try:
+        values[name] = msgspec.convert(value, kind, strict=not text, dec_hook=_read_unit)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{origin}: {_plain(error)}, got {value!r}.") from error
+    if isinstance(values[name], int) and not isinstance(values[name], bool) and values[name] < 0:
+        raise SettingsError(f"{origin}: Expected a number that is not negative, got {value!r}.")
+    if name == "port" and values[name] > 65_535:
+        raise SettingsError(f"{origin}: Expected a port up to 65535, got {value!r}.")
+    origins[name] = origin
+
+
+_hints: dict[str, dict[str, Any]] = {}
+
+
+def _kinds(section: str) -> dict[str, Any]:
+    if section not in _hints:
+        _hints[section] = get_type_hints(SECTIONS[section])
+    return _hints[section]
+
+
+def _read_unit(kind: type, value: Any) -> Any:
+    if kind is Seconds or kind is Bytes:
+        return kind.read(value)
+    raise TypeError(f"no such unit: {kind}")
+
+
+def _plain(error: Exception) -> str:
+    """msgspec's sentence without its path and type syntax; the caller names the key and shows the value."""
+    return str(error).split(" - at `")[0].split(", got `")[0].replace("`", "")
+
+
+def _suggest(word: str, known: Any, prefix: str = "") -> str:
+    import difflib
+
+    close = difflib.get_close_matches(word, list(known), n=1)
+    if close:
+        return f" Did you mean {prefix}{close[0]}?"
+    return f" Known: {', '.join(sorted(known))}."
