@@ -37,6 +37,9 @@ class Leases:
         lease = self._held.get(uid)
         return lease is not None and lease.until > now
 
+    def all(self, now: int) -> set[str]:
+        return {uid for uid, lease in self._held.items() if lease.until > now}
+
     def take(self, uid: str, replica: str, until: int) -> None:
         self._held[uid] = Lease(replica, until)
 

@@ -1,0 +1,284 @@
+"""Decides what one transaction writes. No I/O: it asks for heads and answers with statements.
+
+Guards are checked here, in the order of arrival, against heads that already include what this group decided before; so
+one refused append never touches the others, and the transaction itself needs no savepoint.
+"""
+
+from asyncio import Future
+from collections.abc import Callable, Sequence
+from copy import copy
+from itertools import chain
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from dragoman.core.heads import admits, advance, born
+from dragoman.model.errors import Conflict, DragomanError, KeyTaken
+from dragoman.model.facts import AnyFact, Settled
+from dragoman.model.tasks import Head, Scope
+from dragoman.ports import Append, Appended, Checkpoint, KeyRecord, New
+from dragoman.store.keys import written
+from dragoman.store.leases import claimed, deadline, unattended
+from dragoman.store.sqlite.reading import STATES, Known, encode
+from dragoman.store.sqlite.statements import SIZES, SQL, rows
+
+# A row of facts is read and decoded whole, so its size bounds what a reader takes more than it asked for.
+ROW_FACTS = 64
+ROW_BYTES = 65_536
+
+Row = tuple[Any, ...]
+
+
+class Claim(Struct, frozen=True):
+    """Take the task for a new epoch, if it is still not finished."""
+
+    scope: Scope
+    uid: str
+
+
+class Keep(Struct, frozen=True):
+    """Remember a direct reply under its key."""
+
+    scope: Scope
+    record: KeyRecord
+
+
+Wish = Append | Checkpoint | Claim | Keep
+
+
+class Waiting(NamedTuple):
+    """Something to be written and whoever waits for it."""
+
+    wish: Wish
+    done: "Future[Any]"
+
+
+class Sources(NamedTuple):
+    """What deciding may ask of the committed state."""
+
+    task: Callable[[Scope, str], Known | None]
+    named: Callable[[Scope, str], Known | None]
+    key: Callable[[Scope, str], KeyRecord | None]
+
+
+class Extension(NamedTuple):
+    """Facts that are in the log once the group is committed."""
+
+    uid: str
+    first: int
+    facts: Sequence[AnyFact]
+    size: int
+
+
+class Group:
+    """One transaction in the making. `careful` looks before it leaps where otherwise a unique index would object."""
+
+    def __init__(self, sources: Sources, next_n: int, now: int, careful: bool = False) -> None:
+        self.waiting: list[Waiting] = []
+        self.answers: list[tuple[Future[Any], Any]] = []
+        self.extensions: list[Extension] = []
+        self.heads: dict[str, Known] = {}
+        self.size = 0
+        self.next_n = next_n
+        self.settles = False
+        self._sources = sources
+        self._now = now
+        self._careful = careful
+        self._before: dict[str, Known | None] = {}
+        self._facts: list[Row] = []
+        self._keys: list[Row] = []
+        self._checkpoints: list[Checkpoint] = []
+
+    def take(self, waiting: Waiting) -> None:
+        """Decide one wish. What is refused is answered with the group, never before what it was refused for."""
+        self.waiting.append(waiting)
+        try:
+            answer = self._decide(waiting.wish)
+        except Exception as error:
+            # Also what cannot be encoded: it concerns this caller only.
+            answer = error
+        self.answers.append((waiting.done, answer))
+
+    def _decide(self, wish: Wish) -> Any:
+        if isinstance(wish, Append):
+            return self._append(wish)
+        if isinstance(wish, Checkpoint):
+            return self._checkpoint(wish)
+        if isinstance(wish, Claim):
+            return self._claim(wish)
+        return self._keep(wish)
+
+    # --- wishes ---
+
+    def _append(self, wish: Append) -> Appended:
+        guard = wish.guard
+        if isinstance(guard, New):
+            task = self._begin(wish, guard)
+        else:
+            task = self._task(wish.scope, wish.uid)
+            if task is None:
+                raise Conflict
+            if not admits(task.head, guard, wish.facts):
+                raise Conflict(task.head)
+        before = task.head
+        head = advance(before, wish.facts, wish.size)
+        size = self._log(task.n, head, before.seq, wish.facts)
+        if isinstance(guard, New) and guard.key:
+            self._use(wish.scope, written(guard.key, wish.uid, self._now))
+        if isinstance(guard, New):
+            self.next_n += 1
+            self._before[wish.uid] = None
+        self.heads[wish.uid] = Known(task.n, head)
+        if wish.facts:
+            self.extensions.append(Extension(wish.uid, before.seq + 1, wish.facts, size))
+            self.settles = self.settles or isinstance(wish.facts[-1], Settled)
+        return Appended(head, before.seq + 1)
+
+    def _begin(self, wish: Append, guard: New) -> Known:
+        if guard.key and (record := self._sources.key(wish.scope, guard.key.key)):
+            raise KeyTaken(record)
+        if (self._careful or guard.id != wish.uid) and (other := self._sources.named(wish.scope, guard.id)):
+            raise Conflict(other.head)
+        if wish.uid in self.heads:
+            raise Conflict
+        return Known(self.next_n, born(wish.uid, wish.scope, guard))
+
+    def _checkpoint(self, wish: Checkpoint) -> None:
+        task = self._task(wish.scope, wish.uid)
+        if task is None or not task.head.checkpoint_seq < wish.seq <= task.head.seq:
+            return
+        head = copy(task.head)
+        head.checkpoint_seq = wish.seq
+        self.heads[wish.uid] = Known(task.n, head)
+        self._checkpoints.append(wish)
+
+    def _claim(self, wish: Claim) -> int | None:
+        task = self._task(wish.scope, wish.uid)
+        if task is None or task.head.terminal:
+            return None
+        head = claimed(task.head)
+        self.heads[wish.uid] = Known(task.n, head)
+        return head.epoch
+
+    def _keep(self, wish: Keep) -> None:
+        if record := self._sources.key(wish.scope, wish.record.key):
+            raise KeyTaken(record)
+        self._use(wish.scope, written(wish.record, "", self._now))
+
+    # --- parts ---
+
+    def _task(self, scope: Scope, uid: str) -> Known | None:
+        task = self.heads.get(uid)
+        if task is None:
+            task = self._sources.task(scope, uid)
+            if task is not None:
+                self._before[uid] = task
+        return task if task is not None and task.head.scope == scope else None
+
+    def _use(self, scope: Scope, record: KeyRecord) -> None:
+        self._keys.append((*scope, record.key, record.uid, record.at, encode(record)))
+
+    def _log(self, n: int, head: Head, seq: int, facts: Sequence[AnyFact]) -> int:
+        """Rows for these facts; answers their bytes. Nothing is kept if one of them cannot be encoded."""
+        rows = [(n, end, head.size, head.updated_at, body) for end, body in _bodies(seq, facts)]
+        self._facts += rows
+        size = sum(len(row[4]) for row in rows)
+        self.size += size
+        return size
+
+    # --- the transaction ---
+
+    def statements(self) -> list[tuple[str, Sequence[Any]]]:
+        """What is to be executed, in order, with its values."""
+        tasks: list[Row] = []
+        moves: list[Row] = []
+        counts: dict[tuple[Scope, str], int] = {}
+        for uid, (n, head) in self.heads.items():
+            before = self._before[uid]
+            state = STATES[head.state]
+            if before is None:
+                tasks.append(_row(n, head, state))
+                counts[head.scope, state] = counts.get((head.scope, state), 0) + 1
+            elif _moved(before.head, head):
+                moves.append((n, state, head.status_at, unattended(head), deadline(head), encode(head)))
+                if before.head.state is not head.state:
+                    old = STATES[before.head.state]
+                    counts[head.scope, state] = counts.get((head.scope, state), 0) + 1
+                    counts[head.scope, old] = counts.get((head.scope, old), 0) - 1
+        statements: list[tuple[str, Sequence[Any]]] = []
+        _spread(statements, "add_tasks", tasks)
+        _spread(statements, "move_tasks", moves)
+        _spread(statements, "add_facts", self._facts)
+        _spread(statements, "add_counts", [(*scope, state, by) for (scope, state), by in counts.items() if by])
+        _spread(statements, "add_keys", self._keys)
+        for checkpoint in self._checkpoints:
+            self._fold(statements, checkpoint)
+        return statements
+
+    def _fold(self, statements: list[tuple[str, Sequence[Any]]], checkpoint: Checkpoint) -> None:
+        n = self.heads[checkpoint.uid].n
+        _spread(statements, "put_checkpoints", [(n, checkpoint.seq, encode(checkpoint.snapshot))])
+        for segment in checkpoint.segments:
+            artifact = segment.artifact.artifact_id
+            if segment.replace:
+                statements.append((SQL["drop_segments"], (n, artifact)))
+            _spread(statements, "add_segments", [(n, artifact, encode(segment))])
+
+    def answer(self) -> None:
+        """Tell everybody; after the commit."""
+        for done, answer in self.answers:
+            if done.done():
+                continue
+            if isinstance(answer, Exception):
+                done.set_exception(answer)
+            else:
+                done.set_result(answer)
+
+    def refuse(self, error: DragomanError) -> None:
+        """The transaction did not happen, or nobody knows."""
+        for done, answer in self.answers:
+            if not done.done():
+                done.set_exception(answer if isinstance(answer, KeyTaken) else error)
+
+
+def _row(n: int, head: Head, state: str) -> Row:
+    scope = head.scope
+    return (
+        *(n, head.uid, *scope, head.id, head.context_id, state),
+        *(head.status_at, head.created_at, unattended(head), deadline(head), encode(head)),
+    )
+
+
+def _moved(before: Head, after: Head) -> bool:
+    """Whether more changed than what the facts' own rows say."""
+    probe = copy(after)
+    probe.seq, probe.size, probe.updated_at = before.seq, before.size, before.updated_at
+    return probe != before
+
+
+def _bodies(seq: int, facts: Sequence[AnyFact]) -> list[tuple[int, bytes]]:
+    """The facts as JSON arrays of bounded size, each with the number of its last fact."""
+    if len(facts) <= ROW_FACTS:
+        return _halves(seq, facts) if facts else []
+    bodies: list[tuple[int, bytes]] = []
+    for start in range(0, len(facts), ROW_FACTS):
+        bodies += _halves(seq + start, facts[start : start + ROW_FACTS])
+    return bodies
+
+
+def _halves(seq: int, facts: Sequence[AnyFact]) -> list[tuple[int, bytes]]:
+    body = encode(facts)
+    if len(body) <= ROW_BYTES or len(facts) == 1:
+        return [(seq + len(facts), body)]
+    half = len(facts) // 2
+    return _halves(seq, facts[:half]) + _halves(seq + half, facts[half:])
+
+
+def _spread(statements: list[tuple[str, Sequence[Any]]], name: str, some: list[Row]) -> None:
+    """Few statements of many rows each."""
+    at = 0
+    for size in SIZES:
+        while len(some) - at >= size:
+            values = some[at] if size == 1 else list(chain.from_iterable(some[at : at + size]))
+            statements.append((rows(name, size), values))
+            at += size

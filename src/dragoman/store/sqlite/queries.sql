@@ -1,0 +1,236 @@
+-- Every statement the store runs: a name, a line of purpose, the statement.
+-- Where a row list ends in /*rows*/, the list is repeated to write many rows with one statement: each statement costs
+-- the writer a turn at the interpreter's lock, each row does not.
+
+-- name: add_tasks
+-- Begin tasks.
+INSERT INTO tasks (
+    n, uid, agent, tenant, owner, id, context_id, state, status_at, created_at, unattended, deadline, head
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)/*rows*/;
+
+-- name: move_tasks
+-- Write heads that moved by more than their output.
+UPDATE tasks
+SET state = new.column2, status_at = new.column3, unattended = new.column4, deadline = new.column5, head = new.column6
+FROM (VALUES (?, ?, ?, ?, ?, ?)/*rows*/) AS new
+WHERE tasks.n = new.column1;
+
+-- name: add_facts
+-- Append to logs.
+INSERT INTO facts (task, seq, size, at, body)
+VALUES (?, ?, ?, ?, ?)/*rows*/;
+
+-- name: add_counts
+-- Move counters by what a group changed.
+INSERT INTO counts (agent, tenant, owner, state, tasks)
+VALUES (?, ?, ?, ?, ?)/*rows*/
+ON CONFLICT (agent, tenant, owner, state) DO UPDATE SET tasks = tasks + excluded.tasks;
+
+-- name: add_keys
+-- Use up idempotency keys.
+INSERT INTO keys (agent, tenant, owner, key, uid, at, record)
+VALUES (?, ?, ?, ?, ?, ?, ?)/*rows*/;
+
+-- name: put_checkpoints
+-- Say where folding may start from now on.
+INSERT INTO checkpoints (task, seq, body)
+VALUES (?, ?, ?)/*rows*/
+ON CONFLICT (task) DO UPDATE SET seq = excluded.seq, body = excluded.body;
+
+-- name: drop_segments
+-- Forget the spans of an artifact that was replaced.
+DELETE FROM segments
+WHERE task = ? AND artifact = ?;
+
+-- name: add_segments
+-- Keep spans of artifacts outside the snapshot.
+INSERT INTO segments (task, artifact, body)
+VALUES (?, ?, ?)/*rows*/;
+
+-- name: last_number
+-- The highest number a task ever got and still needs.
+SELECT max(coalesce((SELECT max(n) FROM tasks), 0), coalesce((SELECT max(task) FROM graves), 0));
+
+-- name: head_by_uid
+-- A task's head with the end of its log, for its owner only.
+SELECT tasks.n, tasks.head, facts.seq, facts.size, facts.at
+FROM tasks
+LEFT JOIN facts ON facts.n = (SELECT n FROM facts WHERE task = tasks.n ORDER BY seq DESC LIMIT 1)
+WHERE tasks.uid = ? AND tasks.agent = ? AND tasks.tenant = ? AND tasks.owner = ?;
+
+-- name: head_by_id
+-- A task's head with the end of its log, by the id clients use.
+SELECT tasks.n, tasks.head, facts.seq, facts.size, facts.at
+FROM tasks
+LEFT JOIN facts ON facts.n = (SELECT n FROM facts WHERE task = tasks.n ORDER BY seq DESC LIMIT 1)
+WHERE tasks.agent = ? AND tasks.tenant = ? AND tasks.owner = ? AND tasks.id = ?;
+
+-- name: facts_after
+-- A task's log after a number, for its owner only.
+SELECT seq, body
+FROM facts
+WHERE task = (SELECT n FROM tasks WHERE uid = ? AND agent = ? AND tenant = ? AND owner = ?) AND seq > ?
+ORDER BY seq
+LIMIT ?;
+
+-- name: facts_of_tasks
+-- The logs of these tasks after their checkpoints.
+SELECT facts.task, facts.seq, facts.size, facts.at, facts.body
+FROM json_each(?) AS these
+LEFT JOIN checkpoints ON checkpoints.task = these.value
+JOIN facts ON facts.task = these.value AND facts.seq > coalesce(checkpoints.seq, 0)
+ORDER BY facts.task, facts.seq;
+
+-- name: checkpoints_of_tasks
+-- The snapshots of these tasks.
+SELECT checkpoints.task, checkpoints.seq, checkpoints.body
+FROM json_each(?) AS these
+JOIN checkpoints ON checkpoints.task = these.value;
+
+-- name: segments_of_tasks
+-- The artifact spans of these tasks, in the order they were kept.
+SELECT segments.task, segments.body
+FROM json_each(?) AS these
+JOIN segments ON segments.task = these.value
+ORDER BY segments.task, segments.n;
+
+-- name: list_all
+-- A page of a scope's tasks, newest status first.
+SELECT n, head
+FROM tasks
+WHERE agent = ? AND tenant = ? AND owner = ? AND status_at >= ? AND (status_at, uid) < (?, ?)
+ORDER BY status_at DESC, uid DESC
+LIMIT ?;
+
+-- name: list_in_state
+-- A page of a scope's tasks in one state.
+SELECT n, head
+FROM tasks INDEXED BY tasks_in_state
+WHERE agent = ? AND tenant = ? AND owner = ? AND state = ? AND status_at >= ? AND (status_at, uid) < (?, ?)
+ORDER BY status_at DESC, uid DESC
+LIMIT ?;
+
+-- name: list_in_context
+-- A page of the tasks of one context, in one state or in any (the last but five says which).
+SELECT n, head
+FROM tasks INDEXED BY tasks_in_context
+WHERE
+    agent = ? AND tenant = ? AND owner = ? AND context_id = ? AND (? = '' OR state = ?)
+    AND status_at >= ? AND (status_at, uid) < (?, ?)
+ORDER BY status_at DESC, uid DESC
+LIMIT ?;
+
+-- name: count_by_counters
+-- How many tasks a scope has, in one state or in any.
+SELECT coalesce(sum(tasks), 0)
+FROM counts
+WHERE agent = ? AND tenant = ? AND owner = ? AND (? = '' OR state = ?);
+
+-- name: count_all_since
+-- How many of a scope's tasks changed their status since a time.
+SELECT count(*)
+FROM tasks
+WHERE agent = ? AND tenant = ? AND owner = ? AND status_at >= ?;
+
+-- name: count_in_state_since
+-- How many of a scope's tasks are in a state since a time.
+SELECT count(*)
+FROM tasks INDEXED BY tasks_in_state
+WHERE agent = ? AND tenant = ? AND owner = ? AND state = ? AND status_at >= ?;
+
+-- name: count_in_context
+-- How many tasks a context has, in one state or in any, since a time.
+SELECT count(*)
+FROM tasks INDEXED BY tasks_in_context
+WHERE agent = ? AND tenant = ? AND owner = ? AND context_id = ? AND (? = '' OR state = ?) AND status_at >= ?;
+
+-- name: key
+-- What an idempotency key was used for.
+SELECT record
+FROM keys
+WHERE agent = ? AND tenant = ? AND owner = ? AND key = ?;
+
+-- name: unattended
+-- Tasks that somebody must hold, oldest first.
+SELECT tasks.n, tasks.head, facts.seq, facts.size, facts.at
+FROM tasks
+LEFT JOIN facts ON facts.n = (SELECT n FROM facts WHERE task = tasks.n ORDER BY seq DESC LIMIT 1)
+WHERE tasks.unattended
+ORDER BY tasks.created_at, tasks.uid;
+
+-- name: due
+-- Tasks whose cancel deadline or expiry has passed.
+SELECT tasks.n, tasks.head, facts.seq, facts.size, facts.at
+FROM tasks
+LEFT JOIN facts ON facts.n = (SELECT n FROM facts WHERE task = tasks.n ORDER BY seq DESC LIMIT 1)
+WHERE tasks.deadline > 0 AND tasks.deadline <= ?
+ORDER BY tasks.deadline
+LIMIT ?;
+
+-- name: lapsed
+-- Finished tasks whose time is over. The counters name the few scopes and states to look at.
+SELECT tasks.n, tasks.uid, tasks.agent, tasks.tenant, tasks.owner, tasks.state
+FROM counts
+JOIN tasks INDEXED BY tasks_in_state
+    ON
+        tasks.agent = counts.agent AND tasks.tenant = counts.tenant AND tasks.owner = counts.owner
+        AND tasks.state = counts.state AND tasks.status_at < ?
+WHERE counts.state IN ('COMPLETED', 'FAILED', 'CANCELED', 'REJECTED') AND counts.tasks > 0
+LIMIT ?;
+
+-- name: bury
+-- Remember whose facts are to be deleted.
+INSERT INTO graves (task)
+SELECT value
+FROM json_each(?);
+
+-- name: drop_keys_of_tasks
+-- Free the keys of tasks that go.
+DELETE FROM keys
+WHERE uid <> '' AND uid IN (SELECT tasks.uid FROM json_each(?) AS these JOIN tasks ON tasks.n = these.value);
+
+-- name: drop_tasks
+-- Delete tasks.
+DELETE FROM tasks
+WHERE n IN (SELECT value FROM json_each(?));
+
+-- name: drop_checkpoints
+-- Delete the snapshots of tasks that go.
+DELETE FROM checkpoints
+WHERE task IN (SELECT value FROM json_each(?));
+
+-- name: drop_empty_counts
+-- Forget scopes that have no task any more.
+DELETE FROM counts
+WHERE tasks = 0;
+
+-- name: drop_old_replies
+-- Free the keys of direct replies whose time is over.
+DELETE FROM keys
+WHERE uid = '' AND at < ?;
+
+-- name: next_grave
+-- A task whose facts are to be deleted.
+SELECT task
+FROM graves
+LIMIT 1;
+
+-- name: drop_facts
+-- Delete a slice of a buried log.
+DELETE FROM facts
+WHERE n IN (SELECT n FROM facts WHERE task = ? LIMIT ?);
+
+-- name: drop_segments_of
+-- Delete a slice of a buried task's artifact spans.
+DELETE FROM segments
+WHERE n IN (SELECT n FROM segments WHERE task = ? LIMIT ?);
+
+-- name: close_grave
+-- Nothing of this task is left.
+DELETE FROM graves
+WHERE task = ?;
+
+-- name: is_empty
+-- Whether nothing of a buried task is left.
+SELECT NOT EXISTS (SELECT 1 FROM facts WHERE task = ?) AND NOT EXISTS (SELECT 1 FROM segments WHERE task = ?);

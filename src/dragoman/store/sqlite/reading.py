@@ -1,0 +1,172 @@
+"""From rows to model objects. Every function takes a connection that only reads."""
+
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from itertools import chain
+from sqlite3 import Connection
+from typing import Any, NamedTuple
+
+from msgspec.json import Decoder, Encoder
+
+from dragoman.model.facts import AnyFact, Entry
+from dragoman.model.tasks import Head, Scope, TaskState
+from dragoman.ports import KeyRecord, Loaded, Page, Query, Segment, Snapshot
+from dragoman.store.sqlite.statements import SQL
+
+encode = Encoder().encode
+decode_head = Decoder(Head).decode
+decode_facts = Decoder(list[AnyFact]).decode
+decode_snapshot = Decoder(Snapshot).decode
+decode_segment = Decoder(Segment).decode
+decode_key = Decoder(KeyRecord).decode
+
+# States as the tables spell them: without the specification's prefix, which every index entry would repeat.
+STATES = {state: state.value.removeprefix("TASK_STATE_") for state in TaskState}
+
+LATEST = (2**62, "")  # before every task: where a list begins
+
+
+class Known(NamedTuple):
+    """A task's head and the number of its row."""
+
+    n: int
+    head: Head
+
+
+def known(row: Sequence[Any]) -> Known:
+    """The head in a row, moved to the end of its log: mere output does not rewrite the task's row."""
+    n, body, seq, size, at = row
+    head = decode_head(body)
+    if seq is not None and seq > head.seq:
+        head.seq, head.size, head.updated_at = seq, size, at
+    return Known(n, head)
+
+
+def by_uid(connection: Connection, scope: Scope, uid: str) -> Known | None:
+    row = connection.execute(SQL["head_by_uid"], (uid, *scope)).fetchone()
+    return known(row) if row else None
+
+
+def by_id(connection: Connection, scope: Scope, id: str) -> Known | None:
+    row = connection.execute(SQL["head_by_id"], (*scope, id)).fetchone()
+    return known(row) if row else None
+
+
+def key(connection: Connection, scope: Scope, key: str) -> KeyRecord | None:
+    row = connection.execute(SQL["key"], (*scope, key)).fetchone()
+    return decode_key(row[0]) if row else None
+
+
+def since(
+    connection: Connection, scope: Scope, uid: str, after: int, limit: int, max_bytes: int
+) -> tuple[list[Entry], int]:
+    """Entries after a number and roughly their bytes."""
+    after = max(0, after)
+    bodies: list[bytes] = []
+    first = room = 0
+    with closing(connection.execute(SQL["facts_after"], (uid, *scope, after, limit))) as rows:
+        for seq, body in rows:
+            if not bodies:
+                # A row's facts end at its number; how many they are shows only in its body.
+                first = seq + 1 - len(decode_facts(body))
+            bodies.append(body)
+            room += len(body)
+            if room >= max_bytes or seq - after >= limit:
+                break
+    entries = _entries(first, bodies)
+    skipped = max(0, after + 1 - first)
+    return entries[skipped : skipped + limit], room
+
+
+def _entries(first: int, bodies: Sequence[bytes]) -> list[Entry]:
+    """The facts of consecutive rows, numbered from `first`."""
+    if not bodies:
+        return []
+    if len(bodies) > 1:
+        facts = decode_facts(b"[" + b",".join([body[1:-1] for body in bodies]) + b"]")
+    else:
+        facts = decode_facts(bodies[0])
+    return list(map(Entry, range(first, first + len(facts)), facts))
+
+
+def load(connection: Connection, scope: Scope, uid: str) -> Loaded | None:
+    connection.execute("BEGIN")
+    try:
+        row = connection.execute(SQL["head_by_uid"], (uid, *scope)).fetchone()
+        return _loaded(connection, [known(row)], artifacts=True)[0] if row else None
+    finally:
+        connection.execute("COMMIT")
+
+
+def page(connection: Connection, scope: Scope, query: Query) -> Page:
+    """One page, read in one snapshot of the file."""
+    before = query.before or LATEST
+    state = STATES[query.state] if query.state else ""
+    if query.context_id:
+        name, filters = "list_in_context", (query.context_id, state, state)
+    elif state:
+        name, filters = "list_in_state", (state,)
+    else:
+        name, filters = "list_all", ()
+    connection.execute("BEGIN")
+    try:
+        total = _total(connection, scope, query, state)
+        values = (*scope, *filters, query.since, *before, query.limit + 1)
+        rows = connection.execute(SQL[name], values).fetchall()
+        some = [Known(n, decode_head(body)) for n, body in rows[: query.limit]]
+        items = tuple(_loaded(connection, some, query.artifacts))
+    finally:
+        connection.execute("COMMIT")
+    return Page(items=items, total=total, more=len(rows) > query.limit)
+
+
+def _total(connection: Connection, scope: Scope, query: Query, state: str) -> int:
+    if query.context_id:
+        name, values = "count_in_context", (query.context_id, state, state, query.since)
+    elif query.since <= 0:
+        name, values = "count_by_counters", (state, state)
+    elif state:
+        name, values = "count_in_state_since", (state, query.since)
+    else:
+        name, values = "count_all_since", (query.since,)
+    return connection.execute(SQL[name], (*scope, *values)).fetchone()[0]
+
+
+def _loaded(connection: Connection, some: Sequence[Known], artifacts: bool) -> list[Loaded]:
+    these = (encode([task.n for task in some]).decode(),)
+    bodies: dict[int, list[bytes]] = {}
+    ends: dict[int, tuple[int, int, int]] = {}
+    for n, seq, size, at, body in connection.execute(SQL["facts_of_tasks"], these):
+        bodies.setdefault(n, []).append(body)
+        ends[n] = (seq, size, at)
+    snapshots = {n: (seq, body) for n, seq, body in connection.execute(SQL["checkpoints_of_tasks"], these)}
+    segments: dict[int, list[Segment]] = {}
+    if artifacts and snapshots:
+        for n, body in connection.execute(SQL["segments_of_tasks"], these):
+            segments.setdefault(n, []).append(decode_segment(body))
+    loaded: list[Loaded] = []
+    for n, head in some:
+        seq, size, at = ends.get(n, (0, 0, 0))
+        if seq > head.seq:
+            head.seq, head.size, head.updated_at = seq, size, at
+        head.checkpoint_seq, snapshot = snapshots.get(n, (0, None))
+        facts: list[AnyFact] = list(chain.from_iterable(map(decode_facts, bodies.get(n, ()))))
+        entries = list(map(Entry, range(head.seq + 1 - len(facts), head.seq + 1), facts))
+        while entries and entries[0].seq <= head.checkpoint_seq:  # the checkpoint may lie inside a row
+            del entries[0]
+        loaded.append(
+            Loaded(
+                head=head,
+                snapshot=decode_snapshot(snapshot) if snapshot is not None else None,
+                segments=tuple(segments.get(n, ())),
+                entries=tuple(entries),
+            )
+        )
+    return loaded
+
+
+def heads(connection: Connection, name: str, values: tuple[int, ...] = ()) -> Iterable[Head]:
+    """The heads a statement finds, one by one, so that whoever has enough stops reading."""
+    with closing(connection.execute(SQL[name], values)) as rows:
+        for row in rows:
+            yield known(row).head

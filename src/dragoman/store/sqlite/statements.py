@@ -1,0 +1,25 @@
+"""The SQL of this package, by name, read once from `queries.sql`."""
+
+from functools import cache
+from pathlib import Path
+from re import DOTALL, compile
+
+_HEADING = compile(r"-- name: (\w+)\n-- [^\n]+\n(.*?);\n(?=\n|\Z)", DOTALL)
+_ROW = compile(r"(\((?:\?, )*\?\))/\*rows\*/")
+
+# Many rows go in few statements; a few fixed sizes keep the statements prepared.
+SIZES = (64, 16, 4, 1)
+
+
+def _load() -> dict[str, str]:
+    text = Path(__file__).with_name("queries.sql").read_text(encoding="utf-8")
+    return dict(_HEADING.findall(text))
+
+
+SQL = _load()
+
+
+@cache
+def rows(name: str, count: int) -> str:
+    """The statement with its row list repeated."""
+    return _ROW.sub(lambda row: ", ".join([row[1]] * count), SQL[name])

@@ -1,0 +1,350 @@
+"""`ports.Store` on one SQLite file."""
+
+import asyncio
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Any, NamedTuple, TypeVar
+
+from dragoman.model.errors import Conflict, OutcomeUnknown, StoreError, StoreFull
+from dragoman.model.facts import Entry
+from dragoman.model.tasks import Head, Scope
+from dragoman.ports import Append, Appended, Checkpoint, Clock, KeyRecord, Loaded, Page, Query
+from dragoman.store.leases import Leases
+from dragoman.store.sqlite import reading
+from dragoman.store.sqlite.group import Claim, Group, Keep, Sources, Waiting
+from dragoman.store.sqlite.ownership import Ownership
+from dragoman.store.sqlite.reading import Known
+from dragoman.store.sqlite.recent import Recent
+from dragoman.store.sqlite.statements import SQL
+from dragoman.store.sqlite.sweep import bury, dig
+from dragoman.store.sqlite.writer import Clash, Synchronous, Work, Writer
+
+T = TypeVar("T")
+
+# UPDATE … FROM came with 3.33, RETURNING with 3.35; both are older than any supported Python's own copy.
+_OLDEST = (3, 35, 0)
+
+# What one transaction takes at most, so that deciding it never holds the loop for more than a few milliseconds.
+_GROUP_WISHES = 512
+_GROUP_BYTES = 4_194_304
+
+
+class _Job(NamedTuple):
+    """Work that has the writer for itself. `settle` hears its result before anything else is decided."""
+
+    work: Work[Any]
+    settle: Callable[[Any], None]
+    done: asyncio.Future[Any]
+
+
+class SqliteStore:
+    """Durable, in one file, for one process.
+
+    `synchronous="FULL"` also survives power loss; "NORMAL" survives every crash of the process. `max_bytes` bounds the
+    file, keeping some of it for facts that end tasks; 0 leaves it to the disk. `recent_bytes` bounds the log ends kept
+    in memory for followers.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        synchronous: Synchronous = "NORMAL",
+        max_bytes: int = 0,
+        recent_tasks: int = 8_192,
+        recent_bytes: int = 24 * 1_048_576,
+        lease_ttl: int = 30_000,
+        clock: Clock | None = None,
+    ) -> None:
+        self._path = Path(path)
+        self._synchronous: Synchronous = synchronous
+        self._max_bytes = max_bytes
+        self._clock = clock
+        self._ownership = Ownership(self._path)
+        self._recent = Recent(recent_tasks, recent_bytes)
+        self._leases = Leases(lease_ttl)
+        self._queue: deque[Waiting | _Job] = deque()
+        self._alone: deque[Waiting] = deque()  # of groups that failed: decided again, one at a time
+        self._scheduled = self._busy = self._open = False
+        self._idle: asyncio.Future[None] | None = None
+        self._next_n = 1
+
+    # --- life ---
+
+    async def open(self) -> None:
+        """Take the file, bring it up to date. Raises StoreError with the reason when it cannot be used."""
+        if sqlite3.sqlite_version_info < _OLDEST:
+            raise StoreError("This Python's SQLite is too old; 3.35 or newer is needed")
+        try:
+            self._ownership.take()
+        except OSError:
+            raise StoreError("The store's file cannot be opened; does its directory exist, and may we write?") from None
+        self._loop = asyncio.get_running_loop()
+        self._writer = Writer(self._path, self._synchronous, self._max_bytes)
+        try:
+            await self._writer.start()
+        except BaseException:
+            self._ownership.give_up()
+            raise
+        self._reader = self._connect()
+        self._spare: list[Connection] = []
+        self._pool = ThreadPoolExecutor(2, thread_name_prefix="store-reader")
+        self._sources = Sources(self._task, self._named, self._used)
+        (last,) = self._reader.execute(SQL["last_number"]).fetchone()
+        self._next_n = last + 1
+        self._open = True
+
+    async def close(self) -> None:
+        """Write what waits, then let the file go."""
+        if not self._open:
+            return
+        self._open = False
+        if self._busy or self._queue or self._alone:
+            self._idle = self._loop.create_future()
+            await self._idle
+        await self._loop.run_in_executor(None, self._pool.shutdown)
+        for connection in (self._reader, *self._spare):
+            connection.close()
+        await self._writer.stop()
+        self._ownership.give_up()
+
+    def _connect(self) -> Connection:
+        connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    def now(self) -> int:
+        return self._clock.now() if self._clock else time.time_ns() // 1_000_000
+
+    # --- writing ---
+
+    def append(self, append: Append) -> Awaitable[Appended]:
+        return self._wish(append)
+
+    def checkpoint(self, checkpoint: Checkpoint) -> Awaitable[None]:
+        return self._wish(checkpoint)
+
+    async def keep_key(self, scope: Scope, record: KeyRecord) -> None:
+        await self._wish(Keep(scope, record))
+
+    def _wish(self, wish: Append | Checkpoint | Claim | Keep) -> "asyncio.Future[Any]":
+        done: asyncio.Future[Any] = self._loop.create_future()
+        self._enqueue(Waiting(wish, done))
+        return done
+
+    async def _job(self, work: Work[T], settle: Callable[[T], None] = lambda _: None) -> T:
+        job = _Job(work, settle, self._loop.create_future())
+        self._enqueue(job)
+        return await job.done
+
+    def _enqueue(self, item: "Waiting | _Job") -> None:
+        if not self._open:
+            item.done.set_exception(StoreError("The store is closed"))
+            return
+        self._queue.append(item)
+        if not self._busy and not self._scheduled:
+            # At the end of this tick, so that everybody who appends in it shares the transaction.
+            self._scheduled = True
+            self._loop.call_soon(self._launch)
+
+    def _launch(self) -> None:
+        """Give the writer its next work, if it is free and there is any."""
+        self._scheduled = False
+        while not self._busy and (self._alone or self._queue):
+            if not self._alone and isinstance(job := self._queue[0], _Job):
+                self._queue.popleft()
+                self._busy = True
+                self._run(job)
+                break
+            group = self._group()
+            statements = group.statements()
+            if statements:
+                self._busy = True
+                self._write(group, statements, headroom=False)
+            else:
+                group.answer()
+        if not self._busy and self._idle is not None and not self._idle.done():
+            self._idle.set_result(None)
+
+    def _group(self) -> Group:
+        """Decide what waits up to the next job, or one of those that are to be decided alone."""
+        if self._alone:
+            group = Group(self._sources, self._next_n, self.now(), careful=True)
+            group.take(self._alone.popleft())
+            return group
+        group = Group(self._sources, self._next_n, self.now())
+        queue = self._queue
+        while queue and len(group.waiting) < _GROUP_WISHES and group.size < _GROUP_BYTES:
+            waiting = queue[0]
+            if isinstance(waiting, _Job):
+                break
+            group.take(waiting)
+            queue.popleft()
+        return group
+
+    def _write(self, group: Group, statements: list[tuple[str, Sequence[Any]]], headroom: bool) -> None:
+        def written(_: None, error: BaseException | None) -> None:
+            if error is None:
+                self._committed(group)
+            elif isinstance(error, StoreFull) and len(group.waiting) == 1 and group.settles and not headroom:
+                self._write(group, statements, headroom=True)
+            else:
+                self._failed(group, error)
+
+        self._writer.submit(lambda pen: pen.write(statements, headroom), written)
+
+    def _committed(self, group: Group) -> None:
+        recent = self._recent
+        now = self.now()
+        self._next_n = group.next_n
+        for uid, task in group.heads.items():
+            recent.keep(uid, task)
+        for uid, first, facts, size in group.extensions:
+            recent.extend(uid, first, facts, size)
+            self._leases.follow(uid, facts, now)
+        self._busy = False
+        self._launch()
+        group.answer()
+
+    def _failed(self, group: Group, error: BaseException) -> None:
+        self._busy = False
+        self._recent.forget(group.heads)
+        if len(group.waiting) > 1 and isinstance(error, Clash | StoreFull):
+            # One of them is to blame; alone, each gets its own answer.
+            self._alone.extend(group.waiting)
+        elif isinstance(error, Clash):
+            group.refuse(Conflict())
+        elif isinstance(error, StoreError):
+            group.refuse(error)
+        else:
+            group.refuse(OutcomeUnknown("The store could not finish writing; look before trying again"))
+        self._launch()
+
+    def _run(self, job: _Job) -> None:
+        def ran(result: Any, error: BaseException | None) -> None:
+            self._busy = False
+            if error is None:
+                job.settle(result)
+            if not job.done.done():
+                if error is None:
+                    job.done.set_result(result)
+                else:
+                    job.done.set_exception(error)
+            self._launch()
+
+        self._writer.submit(job.work, ran)
+
+    # --- what deciding asks: one row each, from memory or from the loop's own reading connection ---
+
+    def _task(self, scope: Scope, uid: str) -> Known | None:
+        task = self._recent.known(scope, uid)
+        if task is None and (task := reading.by_uid(self._reader, scope, uid)):
+            self._recent.keep(uid, task)
+        return task
+
+    def _named(self, scope: Scope, id: str) -> Known | None:
+        task = self._recent.known(scope, id)
+        if task is not None and task.head.id == id:
+            return task
+        return reading.by_id(self._reader, scope, id)
+
+    def _used(self, scope: Scope, key: str) -> KeyRecord | None:
+        return reading.key(self._reader, scope, key)
+
+    # --- reading ---
+
+    async def find(self, scope: Scope, id: str) -> Head | None:
+        task = self._named(scope, id)
+        return task.head if task else None
+
+    async def head(self, scope: Scope, uid: str) -> Head | None:
+        task = self._task(scope, uid)
+        return task.head if task else None
+
+    async def load(self, scope: Scope, uid: str) -> Loaded | None:
+        task = self._recent.known(scope, uid)
+        if task and not task.head.checkpoint_seq and (entries := self._recent.all(task.head)) is not None:
+            return Loaded(head=task.head, entries=entries)
+        return await self._read(lambda connection: reading.load(connection, scope, uid))
+
+    async def since(
+        self, scope: Scope, uid: str, after: int, limit: int = 256, max_bytes: int = 262_144
+    ) -> Sequence[Entry]:
+        task = self._recent.known(scope, uid)
+        if task and (entries := self._recent.since(task.head, max(0, after), limit, max_bytes)) is not None:
+            return entries
+        return (await self._read(lambda connection: reading.since(connection, scope, uid, after, limit, max_bytes)))[0]
+
+    async def list(self, scope: Scope, query: Query) -> Page:
+        return await self._read(lambda connection: reading.page(connection, scope, query))
+
+    async def key(self, scope: Scope, key: str) -> KeyRecord | None:
+        return self._used(scope, key)
+
+    async def _read(self, read: Callable[[Connection], T]) -> T:
+        """On a reader's thread: for what may take longer than the loop should wait."""
+
+        def run() -> T:
+            connection = self._spare.pop() if self._spare else self._connect()
+            try:
+                return read(connection)
+            finally:
+                self._spare.append(connection)
+
+        return await self._loop.run_in_executor(self._pool, run)
+
+    # --- claims ---
+
+    async def claim(self, scope: Scope, uid: str, replica: str, ttl: int) -> int | None:
+        if self._leases.held(uid, self.now()):
+            return None
+        epoch = await self._wish(Claim(scope, uid))
+        if epoch is not None:
+            self._leases.take(uid, replica, self.now() + ttl)
+        return epoch
+
+    async def heartbeat(self, replica: str, uids: Sequence[str], ttl: int) -> Sequence[str]:
+        return self._leases.prolong(replica, uids, self.now() + ttl)
+
+    async def release(self, replica: str, uids: Sequence[str]) -> None:
+        self._leases.release(replica, uids)
+
+    async def claimable(self, limit: int) -> Sequence[Head]:
+        now = self.now()
+        held = self._leases.all(now)
+
+        def read(connection: Connection) -> list[Head]:
+            free: list[Head] = []
+            for head in reading.heads(connection, "unattended"):
+                if head.uid not in held:
+                    free.append(head)
+                    if len(free) >= limit:
+                        break
+            return free
+
+        return await self._read(read)
+
+    async def due(self, limit: int) -> Sequence[Head]:
+        now = self.now()
+        return await self._read(lambda connection: list(reading.heads(connection, "due", (now, limit))))
+
+    # --- housekeeping ---
+
+    async def sweep(self, *, terminal_before: int, limit: int = 500) -> Sequence[str]:
+        uids = await self._job(lambda pen: bury(pen, terminal_before, limit), self._forget)
+        while await self._job(dig):
+            pass
+        return uids
+
+    def _forget(self, uids: Sequence[str]) -> None:
+        self._recent.forget(uids)
+        for uid in uids:
+            self._leases.forget(uid)
+
+    async def recover(self) -> None:
+        self._leases.clear()
