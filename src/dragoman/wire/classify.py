@@ -1,7 +1,7 @@
 """Which dialect and operation a request is: decided by its path, its method name and `A2A-Version`, in that order."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
@@ -21,7 +21,9 @@ from dragoman.wire import jsonrpc, rest
 from dragoman.wire.dialect import Dialect
 from dragoman.wire.errors import NoRoute, WrongVerb, fault
 from dragoman.wire.exchange import Envoy, Exchange, Inbound, Reply
+from dragoman.wire.k03 import K03
 from dragoman.wire.nesting import deeper_than
+from dragoman.wire.p03 import P03, for_peer
 from dragoman.wire.p10 import P10
 from dragoman.wire.reading import MAX_ID, plain
 from dragoman.wire.settings import WireSettings
@@ -54,19 +56,27 @@ _VERSION = re.compile(r"(\d{1,4}\.\d{1,4})(?:\.\d{1,9})*")
 _MEDIA = ("application/json", "application/a2a+json")
 
 
-def _methods(*dialects: Dialect) -> Mapping[str, Dialect]:
-    return {name: dialect for dialect in dialects for name in dialect.methods}
+class Mount(NamedTuple):
+    """A path where JSON-RPC is spoken: which dialect each method name belongs to, and in whose words an error is put
+    when no method name tells (an absent version is an old client's)."""
+
+    methods: Mapping[str, Dialect]
+    modern: Dialect
+    legacy: Dialect
 
 
-# Where JSON-RPC is spoken, and which dialect each method name belongs to there.
-MOUNTS: Mapping[str, Mapping[str, Dialect]] = {"/": _methods(P10)}
+def _mount(modern: Dialect, legacy: Dialect) -> Mount:
+    return Mount({name: dialect for dialect in (modern, legacy) for name in dialect.methods}, modern, legacy)
+
+
+MOUNTS: Mapping[str, Mount] = {"/": _mount(P10, K03)}
 
 
 class _Place(NamedTuple):
     """Where a request goes: a JSON-RPC mount, a route of HTTP+JSON, or (both None) nowhere."""
 
     tenant: str = ""
-    mount: Mapping[str, Dialect] | None = None
+    mount: Mount | None = None
     dialect: Dialect = P10
     match: rest.Match | None = None
 
@@ -119,10 +129,10 @@ def _place(path: str, version: str) -> _Place:
     mount = MOUNTS.get(path or "/")
     if mount is not None:
         return _Place(mount=mount)
-    first, *others = path.strip("/").split("/") if path.endswith("/") and path.count("/") == 2 else path[1:].split("/")
+    first, *others = path[1:].split("/")
     modern = version.startswith("1.")
     if first == "v1" and not modern:
-        return _Place(dialect=P10, match=rest.match(others, "card"))
+        return _Place(dialect=P03, match=rest.match(others, "card"))
     here = rest.match([first, *others], "extendedAgentCard")
     if here is not None:
         return _Place(match=here)
@@ -131,27 +141,21 @@ def _place(path: str, version: str) -> _Place:
     tenant = rest.segment(first)
     if not plain(tenant):
         raise InvalidParams(f"must be at most {MAX_ID} characters, without control characters", "tenant")
-    if not others:
+    if others in ([], [""]):
         return _Place(tenant, mount=MOUNTS["/"])
     if others[0] == "v1" and not modern:
-        return _Place(tenant, dialect=P10, match=rest.match(others[1:], "card"))
+        return _Place(tenant, dialect=P03, match=rest.match(others[1:], "card"))
     return _Place(tenant, match=rest.match(others, "extendedAgentCard"))
 
 
 # --- JSON-RPC -----------------------------------------------------------------------------------------------
 
 
-def _unnamed(mount: Mapping[str, Dialect], version: str) -> Dialect:
-    """Whose words an error is put in when no method name tells: an absent version is an old client's."""
-    legacy = not version or version.startswith("0.")
-    dialects = dict.fromkeys(dialect.name for dialect in mount.values())
-    by_name = {dialect.name: dialect for dialect in mount.values()}
-    return next((by_name[name] for name in dialects if legacy != by_name[name].details), next(iter(by_name.values())))
+def _unnamed(mount: Mount, version: str) -> Dialect:
+    return mount.legacy if not version or version.startswith("0.") else mount.modern
 
 
-def _rpc(
-    inbound: Inbound, wire: WireSettings, version: str, tenant: str, mount: Mapping[str, Dialect]
-) -> Exchange | Reply:
+def _rpc(inbound: Inbound, wire: WireSettings, version: str, tenant: str, mount: Mount) -> Exchange | Reply:
     dialect = _unnamed(mount, version)
     id = jsonrpc.NULL
     try:
@@ -160,10 +164,10 @@ def _rpc(
         _json_body(inbound, wire)
         opened = jsonrpc.open_envelope(inbound.body)
         id = opened.id
-        named = mount.get(opened.method)
+        named = mount.methods.get(opened.method)
         if named is None:
-            if version and not any(version in each.versions for each in mount.values()):
-                raise VersionNotSupported(version, _versions(mount.values()))
+            if version and version not in mount.modern.versions | mount.legacy.versions:
+                raise VersionNotSupported(version, (mount.modern.version, mount.legacy.version))
             raise MethodNotFound(opened.method)
         dialect = named
         _agree(dialect, version, wire)
@@ -185,7 +189,7 @@ def _rpc(
 
 
 def _rest(inbound: Inbound, wire: WireSettings, version: str, place: _Place, match: rest.Match) -> Exchange | Reply:
-    dialect = place.dialect
+    dialect = for_peer(inbound.headers.get("user-agent", "")) if place.dialect is P03 else place.dialect
     try:
         name = match.verbs.get(inbound.method)
         if name is None:
@@ -203,16 +207,12 @@ def _rest(inbound: Inbound, wire: WireSettings, version: str, place: _Place, mat
 
 
 def _agree(dialect: Dialect, version: str, wire: WireSettings) -> None:
-    """The version asked for must be one the dialect speaks. None asked for is an old client's, but names are telling."""
+    """The version asked for must be one the dialect speaks. None asked for is an old client's, but names tell."""
     if version:
         if version not in dialect.versions:
-            raise VersionNotSupported(version, _versions((dialect,)))
+            raise VersionNotSupported(version, (dialect.version,))
     elif wire.require_version and dialect.details:
-        raise VersionNotSupported("0.3", _versions((dialect,)))
-
-
-def _versions(dialects: Iterable[Dialect]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(dialect.version for dialect in dialects))
+        raise VersionNotSupported("0.3", (dialect.version,))
 
 
 def _json_body(inbound: Inbound, wire: WireSettings) -> None:

@@ -1,4 +1,7 @@
-"""What every dialect offers: the same few functions, as one value. A further dialect is this value with some replaced."""
+"""What every dialect offers: the same few functions, as one value.
+
+A further dialect is such a value with some of them replaced.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,7 +14,6 @@ from dragoman.model.operations import Operation, Policy, PushConfig, SendMessage
 from dragoman.model.tasks import View
 from dragoman.wire.cards import CardSource
 from dragoman.wire.settings import WireSettings
-
 
 Value = View | Message | TaskPage | PushConfig | tuple[PushConfig, ...] | CardSource | None
 Encode = Callable[[AnyFact, bool], bytes]

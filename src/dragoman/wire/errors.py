@@ -52,9 +52,7 @@ TABLE: Mapping[type[BaseException], Row] = {
         -32003, 400, _FAILED, "PushNotificationNotSupportedError", "PUSH_NOTIFICATION_NOT_SUPPORTED"
     ),
     e.UnsupportedOperation: Row(-32004, 400, _FAILED, "UnsupportedOperationError", "UNSUPPORTED_OPERATION"),
-    e.ContentTypeNotSupported: Row(
-        -32005, 400, _INVALID, "ContentTypeNotSupportedError", "CONTENT_TYPE_NOT_SUPPORTED"
-    ),
+    e.ContentTypeNotSupported: Row(-32005, 400, _INVALID, "ContentTypeNotSupportedError", "CONTENT_TYPE_NOT_SUPPORTED"),
     e.InvalidAgentResponse: Row(-32006, 500, "INTERNAL", "InvalidAgentResponseError", "INVALID_AGENT_RESPONSE"),
     e.ExtendedCardNotConfigured: Row(
         -32007, 400, _FAILED, "AuthenticatedExtendedCardNotConfiguredError", "EXTENDED_AGENT_CARD_NOT_CONFIGURED"
@@ -110,7 +108,7 @@ class Fault(NamedTuple):
 
 
 def fault(error: BaseException, codes: Mapping[type[BaseException], int]) -> Fault:
-    """Look an error up. What has no row of its own is answered by its nearest ancestor's; the rest is ours: internal."""
+    """Look an error up: by its own row, else by its nearest ancestor's. What nobody foresaw is internal."""
     kind = next(kind for kind in type(error).__mro__ if kind in TABLE)
     row = TABLE[kind]
     return Fault(
@@ -130,7 +128,12 @@ def _details(error: BaseException, row: Row) -> list[dict[str, Any]]:
     if row.reason:
         facts = error.facts if isinstance(error, e.CallerError) else {}
         details.append(
-            {"@type": f"{_TYPE}ErrorInfo", "reason": row.reason, "domain": DOMAIN, **({"metadata": facts} if facts else {})}
+            {
+                "@type": f"{_TYPE}ErrorInfo",
+                "reason": row.reason,
+                "domain": DOMAIN,
+                **({"metadata": facts} if facts else {}),
+            }
         )
     if isinstance(error, e.InvalidParams):
         violations = [{"field": v.field, "description": v.description} for v in error.violations]

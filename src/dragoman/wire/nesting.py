@@ -12,7 +12,7 @@ _STRING = re.compile(rb'"[^"]*"?')
 
 
 def deeper_than(text: bytes, limit: int) -> bool:
-    """True if arrays and objects nest more than `limit` deep. Malformed text gets an answer too; the decoder refuses it."""
+    """True if arrays and objects nest more than `limit` deep. Malformed text gets an answer too."""
     if text.count(b"{") + text.count(b"[") <= limit:
         return False
     if b"\\" in text:

@@ -27,9 +27,10 @@ from dragoman.model.operations import (
     TaskPage,
     TaskRef,
 )
-from dragoman.model.tasks import Task, TaskState, TaskStatus, View
+from dragoman.model.tasks import Task, TaskState, View
 from dragoman.wire import cards
 from dragoman.wire.dialect import Dialect, Encode
+from dragoman.wire.home import home_status, home_task
 from dragoman.wire.reading import (
     Field,
     Read,
@@ -59,7 +60,7 @@ role = choice(
 )
 state = choice(
     {"TASK_STATE_UNSPECIFIED": None, **{member.value: member for member in TaskState}},
-    {0: None, **{number: member for number, member in enumerate(TaskState, 1)}},
+    {0: None, **dict(enumerate(TaskState, 1))},
 )
 
 
@@ -122,7 +123,12 @@ tenant = Field("tenant", "tenant", ident)
 _id = Field("id", "id", ident, required=True)
 _task_id = Field("task_id", "taskId", ident, required=True)
 metadata = Field("metadata", "metadata", mapping)
-_send = (tenant, Field("message", "message", message, required=True), Field("configuration", "configuration", configuration), metadata)
+_send = (
+    tenant,
+    Field("message", "message", message, required=True),
+    Field("configuration", "configuration", configuration),
+    metadata,
+)
 
 
 def _create_push(sheet: Sheet, value: Any, path: str) -> CreatePush | None:
@@ -225,26 +231,6 @@ def read_fields(name: str, fields: Any, wire: WireSettings, query: bool) -> Oper
 # --- writing ----------------------------------------------------------------------------------------------
 
 _encode = msgspec.json.Encoder().encode
-
-
-def at_home(message: Message, ref: TaskRef | Task) -> Message:
-    """An agent's message names its context and task, also where the agent did not."""
-    return msgspec.structs.replace(message, context_id=ref.context_id, task_id=message.task_id or ref.id)
-
-
-def home_status(status: TaskStatus, ref: TaskRef | Task) -> TaskStatus:
-    said = status.message
-    if said is None or said.context_id:
-        return status
-    return msgspec.structs.replace(status, message=at_home(said, ref))
-
-
-def home_task(task: Task) -> Task:
-    """The task with its status message at home."""
-    status = task.status
-    if status is None or status.message is None or status.message.context_id:
-        return task
-    return msgspec.structs.replace(task, status=home_status(status, task))
 
 
 def _task(task: Task) -> bytes:

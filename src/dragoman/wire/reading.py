@@ -13,7 +13,7 @@ import re
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum
 from typing import Any, NamedTuple, cast
 
@@ -173,7 +173,7 @@ def instant(sheet: Sheet, value: Any, path: str) -> str:
             if zone not in ("Z", "z"):
                 sign = 1 if zone[0] == "+" else -1
                 offset = sign * timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6]))
-                moment = moment.replace(tzinfo=timezone(offset)).astimezone(timezone.utc).replace(tzinfo=None)
+                moment = moment.replace(tzinfo=timezone(offset)).astimezone(UTC).replace(tzinfo=None)
             return moment.isoformat() + "Z"
         except (ValueError, OverflowError):
             pass
@@ -229,6 +229,7 @@ class Field(NamedTuple):
     required: bool = False
     also: tuple[str, ...] = ()
     nullable: bool = False
+    empty: bool = False  # required, but may be empty
 
 
 def _snake(name: str) -> str:
@@ -260,7 +261,7 @@ def record(build: Callable[..., Any], *fields: Field, check: Check = _nothing) -
                 got = field.read(sheet, members[name], place)
                 if got is not None:
                     found[field.attr] = got
-                if field.required and not got and sheet.faults == before:
+                if field.required and not field.empty and not got and sheet.faults == before:
                     sheet.wrong(place, "must not be empty")
             elif field.nullable and any(name in members for name in names):
                 found[field.attr] = None

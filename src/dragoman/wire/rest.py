@@ -110,9 +110,7 @@ _JSON_A2A: Headers = ((b"content-type", A2A_JSON.encode()), (b"cache-control", b
 class RestExchange(Exchange):
     __slots__ = ("_success",)
 
-    def __init__(
-        self, dialect: Dialect, method: str, operation: Operation, envoy: Envoy, inbound: Inbound
-    ) -> None:
+    def __init__(self, dialect: Dialect, method: str, operation: Operation, envoy: Envoy, inbound: Inbound) -> None:
         super().__init__(dialect, method, operation, envoy)
         headers = inbound.headers
         named = A2A_JSON in headers.get("content-type", "") or A2A_JSON in headers.get("accept", "")

@@ -1,0 +1,560 @@
+"""K03: the JSON of protocol 0.3 and 0.2, with `kind` on everything, over JSON-RPC.
+
+The Structs here are its shapes. They are written from the model, and read into it when a request is spelled exactly;
+what is not goes to the tolerant reader.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal, cast
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from dragoman.model.facts import AnyFact, Chunk, StatusFact
+from dragoman.model.messages import Artifact, Message, Part, Role
+from dragoman.model.operations import (
+    CancelTask,
+    Configuration,
+    CreatePush,
+    DeletePush,
+    GetExtendedCard,
+    GetPush,
+    GetTask,
+    ListPush,
+    Operation,
+    Policy,
+    PushConfig,
+    SendMessage,
+    SendStreamingMessage,
+    SubscribeToTask,
+    TaskPage,
+    TaskRef,
+)
+from dragoman.model.tasks import Task, TaskState, TaskStatus, View
+from dragoman.wire import cards
+from dragoman.wire.dialect import Dialect, Encode
+from dragoman.wire.errors import CODES_03
+from dragoman.wire.home import home_status, home_task
+from dragoman.wire.reading import (
+    Field,
+    Read,
+    Sheet,
+    base64,
+    choice,
+    finish,
+    flag,
+    ident,
+    integer,
+    many,
+    mapping,
+    parse,
+    parts,
+    plain,
+    record,
+    text,
+)
+from dragoman.wire.settings import WireSettings
+
+STATES: Mapping[TaskState | None, str] = {
+    None: "unknown",
+    TaskState.SUBMITTED: "submitted",
+    TaskState.WORKING: "working",
+    TaskState.COMPLETED: "completed",
+    TaskState.FAILED: "failed",
+    TaskState.CANCELED: "canceled",
+    TaskState.INPUT_REQUIRED: "input-required",
+    TaskState.REJECTED: "rejected",
+    TaskState.AUTH_REQUIRED: "auth-required",
+}
+ROLES: Mapping[str, Role] = {"user": Role.USER, "agent": Role.AGENT}
+# What a role reads as: only users speak as users.
+_SPEAKERS: Mapping[Role | None, Literal["user", "agent"]] = {Role.USER: "user", Role.AGENT: "agent", None: "agent"}
+Metadata = dict[str, Any] | None
+
+# --- shapes -----------------------------------------------------------------------------------------------
+
+
+class Shape(Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True, gc=False):
+    pass
+
+
+class TextPart(Shape, frozen=True, tag_field="kind", tag="text"):
+    text: str
+    metadata: Metadata = None
+
+
+class FileContent(Shape, frozen=True):
+    content: bytes | UnsetType = msgspec.field(default=UNSET, name="bytes")
+    uri: str | UnsetType = UNSET
+    name: str = ""
+    mime_type: str = ""
+
+
+class FilePart(Shape, frozen=True, tag_field="kind", tag="file"):
+    file: FileContent
+    metadata: Metadata = None
+
+
+class DataPart(Shape, frozen=True, tag_field="kind", tag="data"):
+    data: dict[str, Any]
+    metadata: Metadata = None
+
+
+class MessageShape(Shape, frozen=True, tag_field="kind", tag="message"):
+    message_id: str
+    role: Literal["user", "agent"]
+    parts: list[TextPart | FilePart | DataPart]
+    context_id: str = ""
+    task_id: str = ""
+    metadata: Metadata = None
+    extensions: tuple[str, ...] = ()
+    reference_task_ids: tuple[str, ...] = ()
+
+
+class ArtifactShape(Shape, frozen=True):
+    artifact_id: str
+    parts: list[TextPart | FilePart | DataPart]
+    name: str = ""
+    description: str = ""
+    metadata: Metadata = None
+    extensions: tuple[str, ...] = ()
+
+
+class StatusShape(Shape, frozen=True):
+    state: str
+    message: MessageShape | None = None
+    timestamp: str = ""
+
+
+class TaskShape(Shape, frozen=True, tag_field="kind", tag="task"):
+    id: str
+    context_id: str
+    status: StatusShape
+    artifacts: list[ArtifactShape] = []
+    history: list[MessageShape] = []
+    metadata: Metadata = None
+
+
+class AuthenticationShape(Shape, frozen=True):
+    schemes: tuple[str, ...]
+    credentials: str = ""
+
+
+class PushShape(Shape, frozen=True):
+    url: str
+    id: str = ""
+    token: str = ""
+    authentication: AuthenticationShape | None = None
+
+
+class TaskPushShape(Shape, frozen=True):
+    task_id: str
+    push_notification_config: PushShape
+
+
+class ConfigurationShape(Shape, frozen=True):
+    accepted_output_modes: tuple[str, ...] = ()
+    blocking: bool = True
+    history_length: int | None = None
+
+
+class SendShape(Shape, frozen=True):
+    message: MessageShape
+    configuration: ConfigurationShape = ConfigurationShape()
+    metadata: Metadata = None
+
+
+# --- writing ----------------------------------------------------------------------------------------------
+
+WRAPPED = "data_part_compat"  # says that a data part's value was no object and stands under "value"
+
+
+def wrap(data: Any, metadata: Metadata) -> tuple[dict[str, Any], Metadata]:
+    """Data must be an object before 1.0; anything else is put into one, marked so that it can be taken out again."""
+    if isinstance(data, dict):
+        return cast("dict[str, Any]", data), metadata
+    return {"value": data}, {**(metadata or {}), WRAPPED: True}
+
+
+def unwrap(data: dict[str, Any], metadata: Metadata) -> tuple[Any, Metadata]:
+    if metadata and metadata.get(WRAPPED) is True and "value" in data:
+        return data["value"], {key: value for key, value in metadata.items() if key != WRAPPED} or None
+    return data, metadata
+
+
+def part_shape(part: Part) -> TextPart | FilePart | DataPart:
+    if part.text is not UNSET:
+        return TextPart(part.text, part.metadata)
+    if part.data is not UNSET:
+        return DataPart(*wrap(part.data, part.metadata))
+    return FilePart(FileContent(part.raw, part.url, part.filename, part.media_type), part.metadata)
+
+
+def message_shape(message: Message) -> MessageShape:
+    return MessageShape(
+        message.message_id,
+        _SPEAKERS[message.role],
+        [part_shape(part) for part in message.parts],
+        message.context_id,
+        message.task_id,
+        message.metadata,
+        message.extensions,
+        message.reference_task_ids,
+    )
+
+
+def artifact_shape(artifact: Artifact) -> ArtifactShape:
+    return ArtifactShape(
+        artifact.artifact_id,
+        [part_shape(part) for part in artifact.parts],
+        artifact.name,
+        artifact.description,
+        artifact.metadata,
+        artifact.extensions,
+    )
+
+
+def status_shape(status: TaskStatus) -> StatusShape:
+    said = status.message
+    return StatusShape(STATES[status.state], message_shape(said) if said else None, status.timestamp)
+
+
+def task_shape(task: Task) -> TaskShape:
+    task = home_task(task)
+    return TaskShape(
+        task.id,
+        task.context_id,
+        status_shape(task.status or TaskStatus()),
+        [artifact_shape(artifact) for artifact in task.artifacts],
+        [message_shape(message) for message in task.history],
+        task.metadata,
+    )
+
+
+def push_shape(config: PushConfig) -> PushShape:
+    auth = config.authentication
+    return PushShape(
+        config.url,
+        config.id,
+        config.token,
+        AuthenticationShape((auth["scheme"],), auth.get("credentials", "")) if auth else None,
+    )
+
+
+def task_push_shape(config: PushConfig) -> TaskPushShape:
+    return TaskPushShape(config.task_id, push_shape(config))
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def write_item(value: View | Message) -> bytes:
+    return _encode(message_shape(value) if isinstance(value, Message) else task_shape(value.task))
+
+
+def write_task(view: View) -> bytes:
+    return _encode(task_shape(view.task))
+
+
+def write_page(page: TaskPage) -> bytes:
+    """0.3 has no list over JSON-RPC; dialects beside it that have one answer the bare tasks."""
+    return _encode([task_shape(view.task) for view in page.views])
+
+
+def write_push(config: PushConfig) -> bytes:
+    return _encode(task_push_shape(config))
+
+
+def write_pushes(configs: tuple[PushConfig, ...]) -> bytes:
+    return _encode([task_push_shape(config) for config in configs])
+
+
+_TAILS = {
+    (append, last): b',"append":%b,"lastChunk":%b}' % (_encode(append), _encode(last))
+    for append in (False, True)
+    for last in (False, True)
+}
+
+
+def events(ref: TaskRef) -> Encode:
+    """An encoder of this task's facts. All that does not change from fact to fact is written once."""
+    home = b'"taskId":%b,"contextId":%b' % (_encode(ref.id), _encode(ref.context_id))
+    artifact_update = b'{"kind":"artifact-update",%b,"artifact":' % home
+    status_update = b'{"kind":"status-update",%b,"status":' % home
+
+    def encode(fact: AnyFact, final: bool) -> bytes:
+        if isinstance(fact, Chunk):
+            tail = _TAILS[fact.append, fact.last_chunk]
+            if fact.metadata is not None:
+                tail = b',"metadata":%b%b' % (_encode(fact.metadata), tail)
+            return artifact_update + _encode(artifact_shape(fact.artifact)) + tail
+        if isinstance(fact, StatusFact):
+            tail = b',"final":true}' if final else b',"final":false}'
+            if fact.metadata is not None:
+                tail = b',"metadata":%b%b' % (_encode(fact.metadata), tail)
+            return status_update + _encode(status_shape(home_status(fact.status, ref))) + tail
+        return b""
+
+    return encode
+
+
+# --- reading ----------------------------------------------------------------------------------------------
+
+
+def build_text(text: str, metadata: Metadata = None) -> Part:
+    return Part(text=text, metadata=metadata)
+
+
+def build_file(file: dict[str, Any], metadata: Metadata = None) -> Part:
+    return Part(**file, metadata=metadata)
+
+
+def build_data(data: dict[str, Any], metadata: Metadata = None) -> Part:
+    value, rest = unwrap(data, metadata)
+    return Part(data=value, metadata=rest)
+
+
+def _one_source(sheet: Sheet, path: str, found: dict[str, Any]) -> None:
+    if ("raw" in found) == ("url" in found):
+        sheet.wrong(path, f"must have exactly one of bytes and uri; has {'both' if 'raw' in found else 'none'}")
+
+
+_metadata = Field("metadata", "metadata", mapping)
+file_content = record(
+    dict,
+    Field("raw", "bytes", base64),
+    Field("url", "uri", text),
+    Field("filename", "name", text),
+    Field("media_type", "mimeType", text),
+    check=_one_source,
+)
+_PARTS: Mapping[str, Read] = {
+    "text": record(build_text, Field("text", "text", text, required=True, empty=True), _metadata),
+    "file": record(build_file, Field("file", "file", file_content, required=True), _metadata),
+    "data": record(build_data, Field("data", "data", mapping, required=True, empty=True), _metadata),
+}
+
+
+def part(sheet: Sheet, value: Any, path: str) -> Part | None:
+    """One part. Which it is says its kind, which is required here."""
+    members = mapping(sheet, value, path)
+    if members is None:
+        return None
+    kind = members.get("kind")
+    if isinstance(kind, str) and kind in _PARTS:
+        return _PARTS[kind](sheet, members, path)
+    sheet.wrong(
+        f"{path}.kind", "is required" if kind is None else f"{str(kind)[:50]!r} is not known; use text, file or data"
+    )
+    return None
+
+
+def kind_of(expected: str) -> Read:
+    """A discriminator: may be left out where the place says it, but not contradict it."""
+
+    def read(sheet: Sheet, value: Any, path: str) -> None:
+        if value != expected:
+            sheet.wrong(path, f"must be {expected!r}")
+
+    return read
+
+
+role = choice(ROLES, {})
+message = record(
+    Message,
+    Field("", "kind", kind_of("message")),
+    Field("message_id", "messageId", ident, required=True),
+    Field("context_id", "contextId", ident),
+    Field("task_id", "taskId", ident),
+    Field("role", "role", role, required=True),
+    Field("parts", "parts", parts(part), required=True),
+    _metadata,
+    Field("extensions", "extensions", many(text)),
+    Field("reference_task_ids", "referenceTaskIds", many(ident)),
+)
+
+
+def _build_authentication(schemes: tuple[str, ...], credentials: str = "") -> dict[str, str]:
+    """The model keeps one scheme, the first: that is the one a sender would try."""
+    return {"scheme": schemes[0], **({"credentials": credentials} if credentials else {})}
+
+
+push = record(
+    PushConfig,
+    Field("id", "id", ident),
+    Field("url", "url", text, required=True),
+    Field("token", "token", text),
+    Field(
+        "authentication",
+        "authentication",
+        record(
+            _build_authentication,
+            Field("schemes", "schemes", many(text), required=True),
+            Field("credentials", "credentials", text),
+        ),
+    ),
+)
+history = Field("history_length", "historyLength", integer(0))
+
+
+def _build_configuration(blocking: bool = True, **found: Any) -> Configuration:
+    return Configuration(return_immediately=not blocking, **found)
+
+
+configuration = record(
+    _build_configuration,
+    Field("accepted_output_modes", "acceptedOutputModes", many(text)),
+    Field("blocking", "blocking", flag),
+    history,
+    Field("task_push_notification_config", "pushNotificationConfig", push),
+    Field("idempotency_key", "idempotencyKey", ident),
+)
+
+
+def _build_create(task_id: str, config: PushConfig) -> CreatePush:
+    return CreatePush(config=msgspec.structs.replace(config, task_id=task_id))
+
+
+_id = Field("id", "id", ident, required=True)
+_task_id = Field("task_id", "id", ident, required=True)
+
+
+def _send(build: type[SendMessage]) -> Read:
+    return record(
+        build,
+        Field("message", "message", message, required=True),
+        Field("configuration", "configuration", configuration),
+        _metadata,
+    )
+
+
+READERS: Mapping[str, Read] = {
+    "SendMessage": _send(SendMessage),
+    "SendStreamingMessage": _send(SendStreamingMessage),
+    "GetTask": record(GetTask, _id, history),
+    "CancelTask": record(CancelTask, _id, _metadata),
+    "SubscribeToTask": record(SubscribeToTask, _id),
+    "CreateTaskPushNotificationConfig": record(
+        _build_create,
+        Field("task_id", "taskId", ident, required=True),
+        Field("config", "pushNotificationConfig", push, required=True),
+    ),
+    # Here `id` is the task's; 1.0 uses the same word for the config's.
+    "GetTaskPushNotificationConfig": record(GetPush, _task_id, Field("id", "pushNotificationConfigId", ident)),
+    "ListTaskPushNotificationConfigs": record(ListPush, _task_id),
+    "DeleteTaskPushNotificationConfig": record(
+        DeletePush, _task_id, Field("id", "pushNotificationConfigId", ident, required=True)
+    ),
+    "GetExtendedAgentCard": record(GetExtendedCard),
+}
+_FAST: Mapping[str, type[SendMessage]] = {"SendMessage": SendMessage, "SendStreamingMessage": SendStreamingMessage}
+_sends = msgspec.json.Decoder(SendShape)
+
+
+def _part(shape: TextPart | FilePart | DataPart) -> Part:
+    match shape:
+        case TextPart():
+            return build_text(shape.text, shape.metadata)
+        case DataPart():
+            return build_data(shape.data, shape.metadata)
+        case FilePart(file):
+            return Part(
+                raw=file.content, url=file.uri, filename=file.name, media_type=file.mime_type, metadata=shape.metadata
+            )
+
+
+def _sound(shape: SendShape, wire: WireSettings) -> bool:
+    """Is there nothing the tolerant reader would say about this?"""
+    said = shape.message
+    length = shape.configuration.history_length
+    return (
+        bool(said.message_id)
+        and 0 < len(said.parts) <= wire.max_parts
+        and plain(said.message_id)
+        and plain(said.context_id)
+        and plain(said.task_id)
+        and all(plain(reference) for reference in said.reference_task_ids)
+        and (length is None or 0 <= length < 2**31)
+        and all(_one(each.file) for each in said.parts if isinstance(each, FilePart))
+    )
+
+
+def _one(file: FileContent) -> bool:
+    return (file.content is UNSET) != (file.uri is UNSET)
+
+
+def _operation(build: type[SendMessage], shape: SendShape) -> SendMessage:
+    said = shape.message
+    options = shape.configuration
+    return build(
+        message=Message(
+            message_id=said.message_id,
+            context_id=said.context_id,
+            task_id=said.task_id,
+            role=ROLES[said.role],
+            parts=tuple(_part(part) for part in said.parts),
+            metadata=said.metadata,
+            extensions=said.extensions,
+            reference_task_ids=said.reference_task_ids,
+        ),
+        configuration=Configuration(
+            accepted_output_modes=options.accepted_output_modes,
+            history_length=options.history_length,
+            return_immediately=not options.blocking,
+        ),
+        metadata=shape.metadata,
+    )
+
+
+def read(name: str, raw: bytes, wire: WireSettings) -> Operation:
+    build = _FAST.get(name)
+    if build:
+        try:
+            shape = _sends.decode(raw)
+            if _sound(shape, wire):
+                return _operation(build, shape)
+        except msgspec.DecodeError:
+            pass  # The reader takes a second look, and names what is wrong.
+    return read_fields(name, parse(raw), wire, False)
+
+
+def read_fields(name: str, fields: Any, wire: WireSettings, query: bool) -> Operation:
+    sheet = Sheet(wire, query=query)
+    return finish(sheet, READERS[name](sheet, fields, ""))
+
+
+METHODS: Mapping[str, str] = {
+    "message/send": "SendMessage",
+    "message/stream": "SendStreamingMessage",
+    "tasks/get": "GetTask",
+    "tasks/cancel": "CancelTask",
+    "tasks/resubscribe": "SubscribeToTask",
+    "tasks/pushNotificationConfig/set": "CreateTaskPushNotificationConfig",
+    "tasks/pushNotificationConfig/get": "GetTaskPushNotificationConfig",
+    "tasks/pushNotificationConfig/list": "ListTaskPushNotificationConfigs",
+    "tasks/pushNotificationConfig/delete": "DeleteTaskPushNotificationConfig",
+    "agent/getAuthenticatedExtendedCard": "GetExtendedAgentCard",
+    "agent/authenticatedExtendedCard": "GetExtendedAgentCard",
+}
+# What 0.3 left open about subscribing to a finished task its interface definition answers: the task once, then the end.
+POLICY = Policy(subscribe_terminal=True)
+
+K03 = Dialect(
+    name="0.3",
+    origin="0.3",
+    version="0.3",
+    versions=frozenset({"0.3", "0.2"}),
+    policy=POLICY,
+    methods=METHODS,
+    read=read,
+    read_fields=read_fields,
+    item=write_item,
+    task=write_task,
+    page=write_page,
+    push=write_push,
+    pushes=write_pushes,
+    card=cards.pure_03,
+    events=events,
+    codes=CODES_03,
+    sse_errors=frozenset({"tasks/resubscribe"}),
+)
