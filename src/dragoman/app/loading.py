@@ -90,8 +90,7 @@ def _import_module(place: str, target: str) -> ModuleType:
     except ModuleNotFoundError as error:
         # Only when it is the module itself that is missing; a missing import inside it is the author's to see.
         if error.name and (place == error.name or place.startswith(error.name + ".")):
-            hint = f" Did you mean {place}.py?" if Path(f"{place}.py").is_file() else ""
-            raise SettingsError(f"Cannot serve {target!r}: there is no module {error.name}.{hint}") from None
+            raise SettingsError(f"Cannot serve {target!r}: there is no module {error.name}.") from None
         raise
     except (ValueError, TypeError):
         raise SettingsError(f"Cannot read {target!r}: write module:attribute or file.py:attribute.") from None

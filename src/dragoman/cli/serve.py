@@ -1,0 +1,75 @@
+"""`dragoman serve`: what the flags mean; the serving itself is `app.serving`."""
+
+import sys
+from typing import Any
+
+import click
+
+from dragoman.app.settings import SettingsError
+
+DEMO = "dragoman.demo:agent"
+
+
+@click.command(name="serve")
+@click.argument("target", required=False)
+@click.option("--host", help="Address to listen on.  [127.0.0.1; HOST]")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Port to listen on; 0 takes a free one.  [8000; PORT]")
+@click.option("--store", help="Where tasks are kept: memory://, sqlite:///file.db, a path.  [sqlite:///dragoman.db]")
+@click.option("--public-url", help="The address callers use, when it is not the one listened on.  [A2A_PUBLIC_URL]")
+@click.option("--config", type=click.Path(dir_okay=False), help="Settings file.  [dragoman.toml; DRAGOMAN_CONFIG]")
+@click.option("--reload", is_flag=True, help="Start again whenever a Python file or the settings file changes.")
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="How much is logged.")
+@click.option("--allow-public", is_flag=True, default=None, help="Listen beyond this machine although nobody logs in.")
+@click.option("--set", "extra", multiple=True, metavar="NAME=VALUE", help="Any other setting; see `dragoman config`.")
+def command(target: str | None, config: str | None, reload: bool, extra: tuple[str, ...], **given: Any) -> None:
+    """Serve TARGET: module:attribute, file.py or file.py:attribute.
+
+    Without TARGET: the agents of dragoman.toml or DRAGOMAN_AGENT, else the demo agent.
+    """
+    try:
+        flags = {f"--{name.replace('_', '-')}": value for name, value in given.items()} | _pairs(extra)
+        run(target, flags, config, reload)
+    except SettingsError as error:
+        # What a person typed or wrote is wrong: their sentence, no traceback, and the status for wrong usage.
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(2)
+
+
+def run(target: str | None, flags: dict[str, Any], config: str | None, reload: bool) -> None:
+    from dragoman.app.sources import resolve, strays
+
+    settings = resolve(flags, file=config)
+    if reload:
+        from dragoman.cli.reload import supervise
+
+        sys.exit(supervise(_arguments(), target, config))
+
+    from dragoman.app.loading import load, load_all
+    from dragoman.app.logs import configure
+    from dragoman.app.serving import check_bind, run_server
+    from dragoman.cli.banner import banner
+
+    check_bind(settings)
+    configure(settings.log.level, settings.log.format)
+    if names := strays():
+        import logging
+
+        logging.getLogger("dragoman").warning("these variables set nothing: %s", ", ".join(names))
+    demo = target is None and not settings.agents
+    agents = load_all(settings.agents) if target is None and settings.agents else {"": load(target or DEMO)}
+    run_server(agents, settings, lambda base: click.echo(banner(base, list(agents), settings, demo=demo)))
+
+
+def _pairs(extra: tuple[str, ...]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for pair in extra:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise SettingsError(f"--set takes name=value, got {pair!r}.")
+        pairs[name] = value
+    return pairs
+
+
+def _arguments() -> list[str]:
+    """This very command without --reload, for the child that does the serving."""
+    return [sys.executable, "-m", "dragoman", *(argument for argument in sys.argv[1:] if argument != "--reload")]
