@@ -1,0 +1,95 @@
+// Drives an agent with the JavaScript client of protocol 0.3, @a2a-js/sdk 0.3.x.
+//
+//     node js03.mjs BASE_URL BINDING      BINDING: JSONRPC | HTTP+JSON
+
+import { randomUUID } from 'node:crypto';
+import { filled, gather, load, run } from './session.mjs';
+
+const { AgentCardResolver, ClientFactory, ClientFactoryOptions } = load('@a2a-js/sdk/client');
+const [base, binding] = process.argv.slice(2);
+
+let connected;
+const client = () =>
+  (connected ??= new ClientFactory(
+    ClientFactoryOptions.createFrom(ClientFactoryOptions.default, { preferredTransports: [binding] }),
+  ).createFromUrl(base));
+
+function readPart(part) {
+  if (part.kind === 'text') return { text: part.text };
+  if (part.kind === 'data') return { data: part.data };
+  const { bytes, uri, mimeType, name } = part.file;
+  return { ...(uri === undefined ? { raw: bytes } : { url: uri }), ...filled({ media_type: mimeType, filename: name }) };
+}
+
+function makePart(plain) {
+  if ('text' in plain) return { kind: 'text', text: plain.text };
+  if ('data' in plain) return { kind: 'data', data: plain.data };
+  const body = 'raw' in plain ? { bytes: plain.raw } : { uri: plain.url };
+  return { kind: 'file', file: { ...body, ...filled({ mimeType: plain.media_type, name: plain.filename }) } };
+}
+
+const partsOf = (value) => (value?.parts ?? []).map(readPart);
+
+const taskOf = (task) => ({
+  kind: 'task',
+  task: task.id,
+  context: task.contextId,
+  state: task.status.state,
+  said: partsOf(task.status.message),
+  artifacts: (task.artifacts ?? []).map((each) => ({ name: each.name, parts: partsOf(each) })),
+  history: (task.history ?? []).map((each) => ({ role: each.role, parts: partsOf(each) })),
+});
+
+function eventOf(item) {
+  if (item.kind === 'task') return taskOf(item);
+  if (item.kind === 'message') return { kind: 'message', task: item.taskId ?? '', parts: partsOf(item) };
+  if (item.kind === 'status-update') {
+    return { kind: 'status', task: item.taskId, state: item.status.state, said: partsOf(item.status.message), final: item.final };
+  }
+  return {
+    kind: 'artifact',
+    task: item.taskId,
+    artifact: item.artifact.artifactId,
+    parts: partsOf(item.artifact),
+    append: Boolean(item.append),
+    last: Boolean(item.lastChunk),
+  };
+}
+
+const request = ({ parts, task, context, wait }) => ({
+  message: {
+    kind: 'message',
+    messageId: randomUUID(),
+    role: 'user',
+    parts: parts.map(makePart),
+    ...filled({ taskId: task, contextId: context }),
+  },
+  ...(wait === undefined ? {} : { configuration: { blocking: wait, acceptedOutputModes: [] } }),
+});
+
+const cancel = async ({ task }) => taskOf(await (await client()).cancelTask({ id: task }));
+
+await run(
+  {
+    async card() {
+      const found = await AgentCardResolver.default.resolve(base);
+      return {
+        name: found.name,
+        version: found.version,
+        streaming: Boolean(found.capabilities.streaming),
+        skills: found.skills.map((skill) => skill.id),
+        interfaces: [
+          [found.preferredTransport, found.protocolVersion],
+          ...(found.additionalInterfaces ?? []).map((each) => [each.transport, found.protocolVersion]),
+        ],
+      };
+    },
+    send: async (given) => eventOf(await (await client()).sendMessage(request({ wait: true, ...given }))),
+    stream: async (given) =>
+      gather((await client()).sendMessageStream(request(given)), eventOf, given.cancel_it ? cancel : undefined),
+    resubscribe: async ({ task }) => gather((await client()).resubscribeTask({ id: task }), eventOf),
+    get: async ({ task, history }) => taskOf(await (await client()).getTask({ id: task, historyLength: history })),
+    cancel,
+  },
+  (error) => error.code ?? error.errorResponse?.error?.code ?? error.statusCode,
+);
