@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
@@ -85,9 +86,12 @@ def receive(inbound: Inbound, wire: WireSettings) -> Exchange | Reply:
     """The exchange that answers this request, or the reply that refuses it."""
     try:
         version = version_of(inbound)
+        mount = MOUNTS.get(inbound.path)
+        if mount is not None:
+            return _rpc(inbound, wire, version, "", mount)
         place = _place(inbound.path, version)
     except InvalidParams as error:
-        return rest.refusal(P10, fault(error, P10.codes))
+        return refuse(inbound, error)
     if place.mount is not None:
         return _rpc(inbound, wire, version, place.tenant, place.mount)
     if place.match is not None:
@@ -97,11 +101,11 @@ def receive(inbound: Inbound, wire: WireSettings) -> Exchange | Reply:
 
 def refuse(inbound: Inbound, error: BaseException) -> Reply:
     """The reply to a request nobody read: too large, from a foreign page, without credentials, to no known path."""
-    try:
+    version, place = "", _Place()
+    with suppress(InvalidParams):
         version = version_of(inbound)
+    with suppress(InvalidParams):
         place = _place(inbound.path, version)
-    except InvalidParams:
-        version, place = "", _Place()
     if place.mount is not None:
         dialect = _unnamed(place.mount, version)
         return jsonrpc.refusal(dialect, jsonrpc.NULL, fault(error, dialect.codes))
@@ -111,13 +115,14 @@ def refuse(inbound: Inbound, error: BaseException) -> Reply:
 def version_of(inbound: Inbound) -> str:
     """`A2A-Version` as Major.Minor: the header's, else the query's, else "". What is no version stays as it is."""
     found = inbound.headers.get("a2a-version", "").strip()
-    if not found and "2A-V" in inbound.query.upper():
+    if found in ("1.0", "0.3"):
+        return found
+    if not found and inbound.query:
         found = next((value for name, value in parse_qsl(inbound.query) if name.lower() == "a2a-version"), "").strip()
-    if not found:
-        return ""
-    first, *others = {each.strip() for each in found.split(",")}
-    if others:
+    given = {each.strip() for each in found.split(",")} - {""}
+    if len(given) > 1:
         raise InvalidParams("is given more than once, with different values", "A2A-Version")
+    first = "".join(given)
     match = _VERSION.fullmatch(first)
     return match.group(1) if match else first
 
@@ -241,12 +246,15 @@ def _for_tenant(operation: Operation, tenant: str) -> Operation:
 
 def _envoy(inbound: Inbound, operation: Operation) -> Envoy:
     headers = inbound.headers
-    named = headers.get("a2a-extensions", ""), headers.get("x-a2a-extensions", "")
+    extensions: tuple[str, ...] = ()
+    if "a2a-extensions" in headers or "x-a2a-extensions" in headers:
+        # Peers of either age use either spelling, some both.
+        named = f"{headers.get('a2a-extensions', '')},{headers.get('x-a2a-extensions', '')}"
+        extensions = tuple(dict.fromkeys(uri for each in named.split(",") if (uri := each.strip())))
     key = headers.get("idempotency-key", "").strip()
     inside = operation.configuration.idempotency_key if isinstance(operation, SendMessage) else ""
     if key and not plain(key):
         raise InvalidParams(f"must be at most {MAX_ID} printable characters", "Idempotency-Key")
     if key and inside and key != inside:
         raise InvalidParams("does not agree with configuration.idempotencyKey", "Idempotency-Key")
-    extensions = tuple(dict.fromkeys(uri for line in named for each in line.split(",") if (uri := each.strip())))
     return Envoy(extensions, headers.get("last-event-id", "").strip(), key or inside)

@@ -50,6 +50,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     details: bool = False
     codes: Mapping[type[BaseException], int] = {}
     sse_errors: frozenset[str] = frozenset()  # methods whose callers read nothing but a stream, not even an error
+    end: bytes = b""  # written after a stream's last frame
     extensions_header: bytes = b"x-a2a-extensions"
 
     def encode(self, operation: Operation, value: Value) -> bytes:

@@ -58,6 +58,7 @@ class Exchange:
         "activated",
         "cursor",
         "dialect",
+        "end",
         "extensions",
         "idempotency_key",
         "method",
@@ -68,7 +69,6 @@ class Exchange:
         "tenant",
     )
 
-    end: bytes = b""
     _stream_type: Headers = (
         (b"content-type", b"text/event-stream"),
         (b"cache-control", b"no-cache"),
@@ -86,6 +86,7 @@ class Exchange:
         self.extensions = envoy.extensions
         self.cursor = envoy.cursor
         self.idempotency_key = envoy.idempotency_key
+        self.end = dialect.end
         self.activated: tuple[str, ...] = ()
         self._dialect = dialect
         self._before = b""

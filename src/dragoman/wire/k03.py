@@ -470,10 +470,7 @@ def _sound(shape: SendShape, wire: WireSettings) -> bool:
     return (
         bool(said.message_id)
         and 0 < len(said.parts) <= wire.max_parts
-        and plain(said.message_id)
-        and plain(said.context_id)
-        and plain(said.task_id)
-        and all(plain(reference) for reference in said.reference_task_ids)
+        and plain(said.message_id, said.context_id, said.task_id, *said.reference_task_ids)
         and (length is None or 0 <= length < 2**31)
         and all(_one(each.file) for each in said.parts if isinstance(each, FilePart))
     )

@@ -177,19 +177,9 @@ def _sound_send(operation: Any, wire: WireSettings) -> bool:
         if (each.text is UNSET) + (each.raw is UNSET) + (each.url is UNSET) + (each.data is UNSET) != 3:
             return False
     return (
-        plain(said.message_id)
-        and plain(said.context_id)
-        and plain(said.task_id)
-        and plain(operation.tenant)
-        and all(plain(reference) for reference in said.reference_task_ids)
-        and _sound_options(options)
-    )
-
-
-def _sound_options(options: Configuration) -> bool:
-    return (
-        (options.history_length is None or 0 <= options.history_length < 2**31)
-        and plain(options.idempotency_key)
+        plain(said.message_id, said.context_id, said.task_id, operation.tenant, options.idempotency_key)
+        and plain(*said.reference_task_ids)
+        and (options.history_length is None or 0 <= options.history_length < 2**31)
         and options.task_push_notification_config is None
     )
 
@@ -197,8 +187,7 @@ def _sound_options(options: Configuration) -> bool:
 def _sound_get(operation: Any, wire: WireSettings) -> bool:
     return (
         bool(operation.id)
-        and plain(operation.id)
-        and plain(operation.tenant)
+        and plain(operation.id, operation.tenant)
         and (operation.history_length is None or 0 <= operation.history_length < 2**31)
     )
 

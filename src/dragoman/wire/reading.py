@@ -74,9 +74,12 @@ def parse(raw: bytes) -> Any:
         raise ParseFailure from None
 
 
-def plain(identifier: str) -> bool:
-    """Quickly: may this be an id? False sends the request to the reader, which knows exactly."""
-    return len(identifier) <= MAX_ID and identifier.isprintable()
+def plain(*identifiers: str) -> bool:
+    """Quickly: may these be ids? False sends the request to the reader, which knows exactly."""
+    for identifier in identifiers:
+        if identifier and (len(identifier) > MAX_ID or not identifier.isprintable()):
+            return False
+    return True
 
 
 def text(sheet: Sheet, value: Any, path: str) -> str:
