@@ -151,7 +151,7 @@ def _bare(hint: Any) -> tuple[Any, ...]:
         return _bare(get_args(hint)[0])
     if get_origin(hint) in (Union, UnionType):
         return tuple(kind for each in get_args(hint) for kind in _bare(each))
-    return () if hint is NoneType else (hint,)
+    return () if hint is None or hint is NoneType else (hint,)
 
 
 def _takes_text(hint: Any) -> bool:
