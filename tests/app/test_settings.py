@@ -87,7 +87,7 @@ def test_every_setting_is_read_from_the_file_under_its_section_and_from_its_vari
     toml, text, value = other_than(default)
     assert value_of(settings(f"[{section}]\n{key} = {toml}\n", tmp_path), name) == value
     assert value_of(settings(env={f"DRAGOMAN_{name.upper()}": text}), name) == value
-    assert value_of(settings(**{name: text}), name) == value
+    assert value_of(resolve({name: text}, environ={}), name) == value
 
 
 def other_than(default: object) -> tuple[str, str, object]:

@@ -53,7 +53,9 @@ class StoreSettings(Struct, frozen=True, kw_only=True):
     retention: Seconds = Seconds(DAY)
     sweep: Seconds = Seconds(300)
     parked: Seconds = Seconds(30 * DAY)
+    max_size: Bytes = Bytes(0)
     cached_tasks: int = 1_000
+    cached_contexts: int = 500
     cached_bytes: Bytes = Bytes(32 * MIB)
     cached_for: Seconds = Seconds(HOUR)
 

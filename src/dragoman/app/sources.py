@@ -24,9 +24,9 @@ def resolve(
     file: str | Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
-    """All sources, folded into one frozen object. Flags that are None were not given. Raises SettingsError.
+    """All sources, folded into one frozen object. Raises SettingsError.
 
-    Without `file`, DRAGOMAN_CONFIG names it, else ./dragoman.toml is read if it exists.
+    Flags that are None were not given; `--public-url` and `public_url` are one. Without `file`, DRAGOMAN_CONFIG names it, else ./dragoman.toml is read if it exists.
     """
     environ = os.environ if environ is None else environ
     values: dict[str, Any] = {}
@@ -39,7 +39,7 @@ def resolve(
     _read_environment(environ, values, origins)
     for name, value in (flags or {}).items():
         if value is not None:
-            key = name.replace("-", "_")
+            key = name.lstrip("-").replace("-", "_")
             if key not in NAMES:
                 raise SettingsError(f"Unknown setting {name}.{_suggest(key, NAMES)}")
             _take(key, value, name, values, origins, text=isinstance(value, str))

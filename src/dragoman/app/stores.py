@@ -1,13 +1,15 @@
 """Which store a URL means: memory://, sqlite:///relative.db, sqlite:////absolute.db, or a bare path."""
 
 from pathlib import Path
+from typing import Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from msgspec import Struct
 
 from dragoman.app.settings import SettingsError
 
-SYNCHRONOUS = ("NORMAL", "FULL")
+Synchronous = Literal["NORMAL", "FULL"]
+SYNCHRONOUS: tuple[Synchronous, ...] = ("NORMAL", "FULL")
 
 
 class MemoryChoice(Struct, frozen=True):
@@ -16,7 +18,7 @@ class MemoryChoice(Struct, frozen=True):
 
 class SqliteChoice(Struct, frozen=True):
     path: Path
-    synchronous: str = "NORMAL"
+    synchronous: Synchronous = "NORMAL"
 
 
 StoreChoice = MemoryChoice | SqliteChoice
@@ -43,14 +45,15 @@ def choose(url: str) -> StoreChoice:
     return SqliteChoice(Path(path).expanduser(), _synchronous(url, split.query))
 
 
-def _synchronous(url: str, query: str) -> str:
+def _synchronous(url: str, query: str) -> Synchronous:
     options = {name.lower(): value for name, value in parse_qsl(query, keep_blank_values=True)}
     mode = options.pop("synchronous", "NORMAL").upper()
     if options:
         raise _unusable(url, f"{next(iter(options))} is not an option; synchronous is")
-    if mode not in SYNCHRONOUS:
-        raise _unusable(url, f"synchronous is one of {', '.join(SYNCHRONOUS)}")
-    return mode
+    for known in SYNCHRONOUS:
+        if mode == known:
+            return known
+    raise _unusable(url, f"synchronous is one of {', '.join(SYNCHRONOUS)}")
 
 
 def _unusable(url: str, why: str) -> SettingsError:

@@ -1,6 +1,7 @@
 """`dragoman config`: the settings in effect, as a dragoman.toml that would set them."""
 
 import sys
+from typing import cast
 
 import click
 
@@ -40,8 +41,7 @@ def literal(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
-        items: tuple[object, ...] = value
-        return "[" + ", ".join(literal(item) for item in items) + "]"
+        return "[" + ", ".join(literal(item) for item in cast("tuple[object, ...]", value)) + "]"
     if type(value) is int:
         return str(value)
     text = str(value).replace("\\", "\\\\").replace('"', '\\"')

@@ -46,10 +46,11 @@ def run(target: str | None, flags: dict[str, Any], config: str | None, reload: b
 
     from dragoman.app.loading import load, load_all
     from dragoman.app.logs import configure
-    from dragoman.app.serving import check_bind, run_server
+    from dragoman.app import binding
+    from dragoman.app.serving import run_server
     from dragoman.cli.banner import banner
 
-    check_bind(settings)
+    binding.check(settings)
     configure(settings.log.level, settings.log.format)
     if names := strays():
         import logging

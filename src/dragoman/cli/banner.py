@@ -1,0 +1,30 @@
+"""What the terminal shows once the server listens: where the card is, and commands that work when pasted."""
+
+from dragoman.app.settings import Settings
+
+SEND = """  curl -s {base}/message:send -H 'content-type: application/json' \\
+    -d '{{"message":{{"messageId":"1","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}}}}'"""
+
+STREAM = """  curl -sN {base}/message:stream -H 'content-type: application/json' \\
+    -d '{{"message":{{"messageId":"2","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}}}}'"""
+
+ANSWER = """  task=$(curl -s {base}/message:send -H 'content-type: application/json' \\
+    -d '{{"message":{{"messageId":"3","role":"ROLE_USER","parts":[{{"text":"ask"}}]}}}}' \\
+    | tee /dev/stderr | sed 's/.*"task":{{"id":"\\([^"]*\\)".*/\\1/'); echo
+  curl -s {base}/message:send -H 'content-type: application/json' \\
+    -d '{{"message":{{"messageId":"4","taskId":"'$task'","role":"ROLE_USER","parts":[{{"text":"blue"}}]}}}}'"""
+
+
+def banner(base: str, slugs: list[str], settings: Settings, *, demo: bool) -> str:
+    """`base` is where callers reach us, without a slash at the end."""
+    lines = ["", f"Card   {base}/.well-known/agent-card.json"]
+    if len(slugs) > 1:
+        lines += [f"       {base}/agents/{slug}/.well-known/agent-card.json" for slug in slugs]
+    lines += [f"Tasks  {settings.store.url}", ""]
+    if demo:
+        lines += ["Say something:", SEND.format(base=base, text="hello"), ""]
+        lines += ["Watch a stream:", STREAM.format(base=base, text="stream 5"), ""]
+        lines += ["Be asked, and answer:", ANSWER.format(base=base), ""]
+    else:
+        lines += ["Try it:", SEND.format(base=base, text="hello"), ""]
+    return "\n".join(lines)
