@@ -114,7 +114,7 @@ def _about(pace: Pace, started: float) -> dict[str, object]:
         (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), "unknown"
     )
     commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, check=False, capture_output=True, text=True
     ).stdout.strip()
     return {
         "started": time.strftime("%Y-%m-%d %H:%M", time.gmtime(started)) + " UTC",

@@ -1,4 +1,4 @@
-"""One server process at a time: started, watched from outside, stopped. Only what was started here is ever signalled."""
+"""One server process at a time: started, watched from outside, stopped. Only what we started is ever signalled."""
 
 import contextlib
 import os
@@ -72,7 +72,7 @@ def home() -> Iterator[Path]:
 
 @contextmanager
 def serving(contender: Contender, behaviour: str, answer: bytes | None = None) -> Iterator[Server]:
-    """The contender's server with that behaviour and an empty store, from its first served card until the block ends."""
+    """The contender's server with that behaviour and an empty store, from its first served card to the block's end."""
     with home() as place:
         given = None
         if answer is not None:

@@ -1,4 +1,4 @@
-"""Every row of the table is a scenario: who takes part, how one of them is measured once, and what is said of it all."""
+"""Every row of the table is a scenario: who takes part, how one is measured once, and what is said of it all."""
 
 from bench.scenarios.crowds import IDLE, TICK
 from bench.scenarios.logs import BLOB, LIST, REPLAY

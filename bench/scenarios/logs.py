@@ -65,9 +65,7 @@ def rows_of_replay(results: Results) -> list[Row]:
     what = f"{DRAGOMAN}: replay of {results.of(DRAGOMAN, 'events'):,.0f} events"
     return [
         at_least(what, results.of(DRAGOMAN, "per_second"), 300_000, "{:,.0f}/s"),
-        at_most(
-            f"{DRAGOMAN}: memory a further replay adds", results.of(DRAGOMAN, "growth_mib"), FLAT_MIB, "{:.1f} MiB"
-        ),
+        at_most(f"{DRAGOMAN}: memory another replay adds", results.of(DRAGOMAN, "growth_mib"), FLAT_MIB, "{:.1f} MiB"),
         shown(f"{DRAGOMAN}: memory the first replay adds", results.of(DRAGOMAN, "first_growth_mib"), "{:.1f} MiB"),
     ]
 
@@ -83,20 +81,21 @@ def measure_list(contender: Contender, run: Run) -> Sample:
 
 def _fill(server: Server, wanted: int) -> int:
     """Make tasks by real requests until there are as many as wanted; answers how many there are."""
-    ask, rate = requests.send("1.0"), 100.0
-    with Caller(server.port) as caller:
-        while (total := _total(caller)) < wanted:
-            missing = wanted - total
-            if missing < rate:
+    ask, rate, burst = requests.send("1.0"), 100.0, 1.0  # the first burst tells how fast they come
+    while (total := _total(server)) < wanted:
+        missing = wanted - total
+        if missing < rate:
+            with Caller(server.port) as caller:
                 for _ in range(missing):
                     caller.ask(ask)
-            else:
-                rate = load(server.port, [ask], 16, min(missing / rate, BURST_SECONDS), 100).per_second
+        else:
+            rate = load(server.port, [ask], 16, burst, 100).per_second
+            burst = min((wanted - total) / rate - burst, BURST_SECONDS)
     return total
 
 
-def _total(caller: Caller) -> int:
-    return json.loads(caller.ask(requests.listing(pageSize=1)))["result"].get("totalSize", 0)
+def _total(server: Server) -> int:
+    return json.loads(server.ask(requests.listing(pageSize=1)))["result"].get("totalSize", 0)
 
 
 def _first_page(server: Server) -> float:

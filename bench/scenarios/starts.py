@@ -69,6 +69,7 @@ def _imported(contender: Contender) -> float:
     done = subprocess.run(
         [str(interpreter(contender.family)), "-c", code],
         env={**os.environ, **contender.variables()},
+        check=False,
         capture_output=True,
         text=True,
     )

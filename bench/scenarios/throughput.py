@@ -18,6 +18,8 @@ STREAM_CALLERS = 8
 CHUNKS = 100
 HELD_TASKS = 64
 PROBE_BYTES = 32 * 1024
+FEW_ANSWERS = 400
+LONGEST_SECONDS = 15.0
 
 DRAGOMAN, FULL_SYNC, CEILING, PROBE = "dragoman", "dragoman FULL", "ceiling", "fsync probe"
 SDK, SDK_SQLITE = "a2a-sdk memory", "a2a-sdk SQLite"
@@ -29,8 +31,10 @@ SDK_QUIET, SDK_SQLITE_QUIET, SDK_WAL = (
 
 
 def _loaded(server: Server, asks: list[Ask], callers: int, run: Run, shortest: int) -> Load:
-    load(server.port, asks, callers, run.pace.warm, shortest)
-    return load(server.port, asks, callers, run.pace.seconds, shortest)
+    """A short load to warm up, then the one that counts: long enough for some hundred answers anywhere."""
+    warm = load(server.port, asks, callers, run.pace.warm, shortest)
+    enough = run.pace.size(FEW_ANSWERS, 0) / warm.per_second
+    return load(server.port, asks, callers, min(max(run.pace.seconds, enough), LONGEST_SECONDS), shortest)
 
 
 def _sample(load: Load) -> Sample:
@@ -137,11 +141,13 @@ def measure_stream(contender: Contender, run: Run) -> Sample:
         if one.events < CHUNKS:
             raise BenchError(f"a stream of {CHUNKS} chunks had {one.events} events")
         # Long enough for each caller to see several streams end, also where one takes a second.
-        seconds = min(max(run.pace.seconds, 3 * STREAM_CALLERS * alone), 30.0)
+        seconds = min(max(run.pace.seconds, run.pace.size(3, 1) * STREAM_CALLERS * alone), LONGEST_SECONDS)
         load(server.port, [ask], STREAM_CALLERS, run.pace.warm, 0)
-        seen = load(server.port, [ask], STREAM_CALLERS, seconds, round(0.8 * one.octets))
+        seen = load(server.port, [ask], STREAM_CALLERS, seconds, 0)
         # Bytes, not finished streams: those under way at the end count for what they delivered.
-        streams = seen.per_second * seen.octets / one.octets
+        streams = seen.octets_per_second / one.octets
+        if not 0.8 * streams - STREAM_CALLERS / seconds <= seen.per_second <= 1.2 * streams:
+            raise BenchError(f"streams under load were not like the one alone: {streams:.1f}/s by bytes, {seen}")
         return {
             "per_second": streams * CHUNKS,
             "octets_per_event": one.octets / one.events,
