@@ -39,7 +39,7 @@ class Engine:
         self._bus = bus
         self._limits = limits or Limits()
         self._lives = Lives(store, bus, self._limits)
-        self._turns = Turns(
+        self.turns = Turns(
             store=store,
             lives=self._lives,
             agents=agents,
@@ -48,8 +48,8 @@ class Engine:
             limits=self._limits,
             replica=replica or ids.uid(),
         )
-        self._sending = Sending(self._turns)
-        self._keeper = Keeper(self._turns, self._limits)
+        self._sending = Sending(self.turns)
+        self.keeper = Keeper(self.turns, self._limits)
         self._follows: set[Follow] = set()
         self._drained = False
 
@@ -59,19 +59,19 @@ class Engine:
         """Open the store and recover what the last process left behind."""
         await self._store.open()
         await self._bus.open()
-        await self._keeper.start()
+        await self.keeper.start()
 
     async def drain(self, seconds: float) -> None:
         """Refuse new messages, let turns end, then end every stream without a final marker."""
-        await self._turns.drain(seconds)
+        await self.turns.drain(seconds)
         self._drained = True
         self._lives.wake()
         for follow in list(self._follows):
             follow.drain()
 
     async def close(self) -> None:
-        await self._keeper.close()
-        await self._turns.close()
+        await self.keeper.close()
+        await self.turns.close()
         for follow in list(self._follows):
             follow.close()
         await self._bus.close()
@@ -79,7 +79,7 @@ class Engine:
 
     async def sweep(self) -> None:
         """Apply retention now."""
-        await self._keeper.sweep()
+        await self.keeper.sweep()
 
     # --- messages
 
@@ -99,7 +99,7 @@ class Engine:
     async def _wait(self, live: Live) -> None:
         if live.head.settled:
             return
-        await self._turns.settled(live, self._limits.hold_ms / 1000)
+        await self.turns.settled(live, self._limits.hold_ms / 1000)
         if not live.head.settled and self._drained:
             raise Busy("The server is shutting down; ask for the task again in a moment", 5, taskId=live.head.id)
 
@@ -179,7 +179,7 @@ class Engine:
         if live is None:
             raise TaskNotFound(op.id)
         try:
-            await self._turns.cancel(live, call.policy)
+            await self.turns.cancel(live, call.policy)
             return await self._lives.view_of(live)
         finally:
             self._lives.unpin(live)

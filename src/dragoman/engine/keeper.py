@@ -106,7 +106,7 @@ class Keeper:
         while True:
             await asyncio.sleep(TICK)
             try:
-                await self._due()
+                await self.expire()
                 if loop.time() >= next_beat:
                     next_beat = loop.time() + self._limits.lease_ms / 3000
                     await self._beat()
@@ -116,7 +116,8 @@ class Keeper:
             except Exception:
                 log.exception("the keeper stumbled and goes on")
 
-    async def _due(self) -> None:
+    async def expire(self) -> None:
+        """End what is past its cancel deadline, or has waited too long for an answer."""
         for head in await self._store.due(100):
             live = await self._lives.open(head.scope, head.id)
             if live is None:

@@ -180,7 +180,10 @@ class Lives:
             self._store.append(Append(uid=head.uid, scope=head.scope, facts=facts, guard=guard, size=size))
         )
         live.pins += 1
-        future.add_done_callback(partial(self._committed, live, facts, size))
+        if future.done():  # awaiting it would not yield, so a callback would come too late
+            self._committed(live, facts, size, future)
+        else:
+            future.add_done_callback(partial(self._committed, live, facts, size))
         return future
 
     def _committed(self, live: Live, facts: tuple[AnyFact, ...], size: int, future: asyncio.Future[Appended]) -> None:
@@ -218,9 +221,12 @@ class Lives:
     def overtake(self, live: Live, head: Head) -> None:
         """Somebody else moved the task: nothing cached about it holds any more."""
         if head.seq > live.head.seq:
-            live.head, live.fold = head, None
+            live.fold = None
             live.entries, live.base, live.tail = [], head.seq, 0
             self._bus.ring(head.uid)
+        elif head.version <= live.head.version:
+            return
+        live.head = head
 
     def wake(self) -> None:
         """Let everybody who waits for a task to settle look again."""

@@ -17,7 +17,7 @@ import msgspec
 from dragoman.core import lifecycle
 from dragoman.core.journal import Journal, digest
 from dragoman.core.weights import weigh
-from dragoman.model.errors import Busy, Conflict, HandlerChanged, InvalidParams, OutcomeUnknown, StoreFull
+from dragoman.model.errors import Busy, Conflict, HandlerChanged, InvalidParams, OutcomeUnknown, StoreError, StoreFull
 from dragoman.model.facts import AnyFact, Asked, Chunk, Created, Received, Resumed, Said, Stepped, Used
 from dragoman.model.messages import Artifact, Message, Part, Role
 from dragoman.model.operations import Principal
@@ -79,6 +79,7 @@ class Run:
         self._scheduled = False
         self._room: asyncio.Future[None] | None = None
         self._end: tuple[TaskState, Sequence[Part], dict[str, Any] | None] = (TaskState.COMPLETED, (), None)
+        self._begun = False
         self._ending = False
         self._stop = ""  # why the turn was asked to stop: "cancel", "timeout", "abandon", "full", "lost"
         self.task: asyncio.Task[None] | None = None
@@ -98,7 +99,8 @@ class Run:
         """Reach the handler at once. The first reason counts; a turn that is already ending ends as it is."""
         if not self._stop and not self._ending and self.task is not None and not self.task.done():
             self._stop = why
-            self.task.cancel()
+            if self._begun:  # a task cancelled before its first step would never get to settle anything
+                self.task.cancel()
 
     async def _main(self) -> None:
         try:
@@ -117,6 +119,9 @@ class Run:
         """Run the handler. A state of None means there is nothing to settle."""
         task = self.task
         assert task is not None
+        self._begun = True
+        if self._stop:
+            return self._stopped()
         try:
             await self._agent.run(self.route, self)
         except Parked:
@@ -192,17 +197,28 @@ class Run:
         now = self._turns.clock.now()
         live = self._live
         message = self._says(parts, metadata) if parts else None
-        weight = self._weight + (weigh(parts) if parts else 0)
-        if state is TaskState.COMPLETED and live.inbox:
-            ahead: tuple[AnyFact, ...] = tuple(self._buffer)
-            if message is not None:
-                ahead += (Said(at=now, status=lifecycle.status(TaskState.WORKING, now, message), n=self._next()),)
-            await self._turns.next(self, live, self._guard, ahead, weight, now)
-        else:
-            end = lifecycle.ended(state, now, message)
-            await self._turns.lives.append(live, (*self._buffer, end), self._guard, weight)
+        facts, weight = self._take()
+        try:
+            if state is TaskState.COMPLETED and live.inbox:
+                ahead = facts
+                if message is not None:
+                    said = Said(at=now, status=lifecycle.status(TaskState.WORKING, now, message), n=self._next())
+                    ahead = (*facts, said)
+                await self._turns.next(self, live, self._guard, ahead, weight, now)
+            else:
+                end = lifecycle.ended(state, now, message)
+                await self._turns.lives.append(live, (*facts, end), self._guard, weight + weigh(parts))
+        except StoreError:
+            self._buffer[:0] = facts
+            self._weight += weight
+            raise
+
+    def _take(self) -> tuple[tuple[AnyFact, ...], int]:
+        """What is buffered, for the append that is being built."""
+        facts, weight = tuple(self._buffer), self._weight
         self._buffer.clear()
         self._weight = 0
+        return facts, weight
 
     async def _ended_after_all(self) -> bool:
         head = await self._turns.store.head(self.scope, self.uid)
@@ -221,9 +237,7 @@ class Run:
         self._scheduled = False
         if not self._buffer or self._flight is not None or self._stop == "lost":
             return
-        facts, weight = tuple(self._buffer), self._weight
-        self._buffer.clear()
-        self._weight = 0
+        facts, weight = self._take()
         self._flight_facts = len(facts)
         self._flight = self._turns.lives.append(self._live, facts, self._guard, weight)
         self._flight.add_done_callback(self._down)
@@ -278,10 +292,9 @@ class Run:
     async def _commit(self, fact: AnyFact, weight: int) -> None:
         """Append what is buffered and this fact, and wait until it is committed."""
         await self._landed()
-        facts = (*self._buffer, fact)
-        weight += self._weight
-        self._buffer.clear()
-        self._weight = 0
+        before, buffered = self._take()
+        facts = (*before, fact)
+        weight += buffered
         flight = self._flight = self._turns.lives.append(self._live, facts, self._guard, weight)
         self._flight_facts = len(facts)
         flight.add_done_callback(self._arrived)

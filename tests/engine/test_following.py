@@ -1,0 +1,188 @@
+"""Streams: cursors, snapshots, many readers, slow readers, ends."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from dragoman.core.cursors import cursor
+from dragoman.engine.engine import Follow, Limits
+from dragoman.model.errors import Busy, InvalidParams, UnsupportedOperation
+from dragoman.model.facts import Chunk, Entry, StatusFact
+from dragoman.model.messages import Part
+from dragoman.model.tasks import TaskState
+from dragoman.ports import TurnHandle
+from tests.engine.rig import SCOPE, call, chunk, rest, rig, state_of, text_of, texts
+
+pytestmark = pytest.mark.anyio
+
+
+async def chunks(turn: TurnHandle) -> None:
+    for n in range(int(text_of(turn.message))):
+        await chunk(turn, f"{n} ", append=n > 0)
+        if n % 7 == 0:
+            await asyncio.sleep(0)
+
+
+def bodies(entries: Sequence[Entry]) -> str:
+    return "".join(str(e.fact.artifact.parts[0].text) for e in entries if isinstance(e.fact, Chunk))
+
+
+def states(entries: Sequence[Entry]) -> list[TaskState | None]:
+    return [e.fact.status.state for e in entries if isinstance(e.fact, StatusFact)]
+
+
+async def test_a_stream_begins_with_the_task_and_ends_with_its_last_status() -> None:
+    async with rig(chunks) as r:
+        follow = await r.stream("3")
+        assert follow.first is not None
+        assert state_of(follow.first) is TaskState.SUBMITTED
+        entries = await rest(follow)
+        assert bodies(entries) == "0 1 2 "
+        assert states(entries) == [TaskState.WORKING, TaskState.COMPLETED]
+        seqs = [e.seq for e in entries]
+        assert seqs == sorted(set(seqs)) and seqs[0] > follow.first.seq
+
+
+async def test_a_stream_without_a_snapshot_starts_with_the_first_status() -> None:
+    async with rig(chunks) as r:
+        follow = await r.engine.stream(call(first=False), r.op("1"))
+        assert isinstance(follow, Follow)
+        entries = await rest(follow)
+        assert states(entries)[0] is TaskState.WORKING
+
+
+async def test_any_cursor_continues_exactly_after_it_also_after_the_end() -> None:
+    async with rig(chunks) as r:
+        follow = await r.stream("40")
+        everything = await rest(follow)
+        uid, id = follow.ref.uid, follow.ref.id
+        for entry in everything[:-1]:
+            again = await r.subscribe(id, cursor(uid, entry.seq))
+            assert again.first is None
+            assert [e.seq for e in await rest(again)] == [e.seq for e in everything if e.seq > entry.seq]
+
+
+async def test_a_slow_reader_is_served_from_the_log_and_misses_nothing() -> None:
+    async with rig(chunks, limits=Limits(tail_facts=8, batch=5)) as r:
+        follow = await r.stream("300")
+        await r.settled(follow.ref.id, TaskState.COMPLETED)
+        entries = await rest(follow)
+        assert bodies(entries) == "".join(f"{n} " for n in range(300))
+
+
+async def test_many_readers_see_the_same_events_and_one_leaving_disturbs_nobody() -> None:
+    gate = asyncio.Event()
+
+    async def gated(turn: TurnHandle) -> None:
+        await gate.wait()
+        await chunks(turn)
+
+    async with rig(gated) as r:
+        first = await r.stream("20")
+        others = [await r.subscribe(first.ref.id) for _ in range(5)]
+        others.pop().close()
+        gate.set()
+        seen = await asyncio.gather(*[rest(f) for f in (first, *others)])
+        assert len({tuple(e.seq for e in entries if e.seq > 2) for entries in seen}) == 1
+        assert seen[1][-1] is seen[2][-1], "one entry serves all readers, so it is encoded once"
+
+
+async def test_a_finished_task_refuses_a_subscription_unless_the_dialect_answers_it() -> None:
+    async with rig(chunks) as r:
+        view = await r.send("1")
+        with pytest.raises(UnsupportedOperation):
+            await r.subscribe(view.task.id)
+        with pytest.raises(UnsupportedOperation):
+            await r.subscribe(view.task.id, cursor(view.uid, view.seq))
+        follow = await r.subscribe(view.task.id, subscribe_terminal=True)
+        assert follow.first is not None and state_of(follow.first) is TaskState.COMPLETED
+        assert await rest(follow) == []
+
+
+async def test_foreign_and_future_cursors_are_refused() -> None:
+    async with rig(chunks) as r:
+        view, other = await r.send("1"), await r.send("1")
+        for bad in (cursor(other.uid, 1), cursor(view.uid, 99), "nonsense", view.uid + ".-1", ".1"):
+            with pytest.raises(InvalidParams):
+                await r.subscribe(view.task.id, bad)
+
+
+async def test_a_send_with_a_cursor_resumes_the_same_message_and_starts_nothing() -> None:
+    async with rig(chunks) as r:
+        follow = await r.stream("5", message_id="m")
+        everything = await rest(follow)
+        again = await r.stream("5", cursor(follow.ref.uid, 3), message_id="m")
+        assert [e.seq for e in await rest(again)] == [e.seq for e in everything if e.seq > 3]
+        assert r.agent.runs == 1
+        with pytest.raises(InvalidParams):
+            await r.stream("6", cursor(follow.ref.uid, 3), message_id="m")
+
+
+async def test_a_stream_closes_on_a_question_and_a_subscription_waits() -> None:
+    async def asks(turn: TurnHandle) -> None:
+        answer = await turn.ask([Part(text="?")])
+        await chunk(turn, text_of(answer), append=False)
+
+    async with rig(asks) as r:
+        follow = await r.stream()
+        assert states(await rest(follow)) == [TaskState.WORKING, TaskState.INPUT_REQUIRED]
+        watching = await r.subscribe(follow.ref.id)
+        assert watching.first is not None and state_of(watching.first) is TaskState.INPUT_REQUIRED
+        assert await watching.batch(0.01) is None, "nothing to tell: time for a keepalive"
+        answer = await r.stream("yes", task_id=follow.ref.id)
+        assert answer.first is not None
+        assert states(await rest(answer))[-1] is TaskState.COMPLETED
+        assert bodies(await rest(watching)) == "yes"
+
+
+async def test_a_large_snapshot_leaves_bodies_out_and_replays_them() -> None:
+    gate = asyncio.Event()
+
+    async def large(turn: TurnHandle) -> None:
+        for n in range(100):
+            await chunk(turn, "x" * 100, append=n > 0)
+        await gate.wait()
+
+    async with rig(large, limits=Limits(snapshot_bytes=1000, span_facts=16)) as r:
+        view = await r.begin()
+        while len(texts(await r.get(view.task.id))[:1] and texts(await r.get(view.task.id))[0]) < 10_000:
+            await asyncio.sleep(0)
+        follow = await r.subscribe(view.task.id)
+        assert follow.first is not None and follow.first.partial and not follow.first.task.artifacts
+        gate.set()
+        entries = await rest(follow)
+        assert bodies(entries) == "x" * 10_000
+        assert states(entries) == [TaskState.COMPLETED], "statuses folded into the snapshot do not come again"
+
+
+async def test_long_artifacts_are_folded_span_by_span() -> None:
+    async with rig(chunks, limits=Limits(span_facts=16, whole_bytes=100)) as r:
+        view = await r.send("200")
+        wanted = "".join(f"{n} " for n in range(200))
+        assert texts(view) == [wanted]
+        loaded = await r.store.load(SCOPE, view.uid)
+        assert loaded is not None and loaded.head.checkpoint_seq == loaded.head.seq and len(loaded.entries) == 0
+        page = await r.list(include_artifacts=True)
+        assert texts(page.views[0]) == [wanted]
+
+
+async def test_draining_ends_streams_without_a_final_marker_and_refuses_new_messages() -> None:
+    async def forever(turn: TurnHandle) -> None:
+        await chunk(turn, "a", append=False)
+        await asyncio.Event().wait()
+
+    async with rig(forever) as r:
+        follow = await r.stream()
+        blocked = asyncio.ensure_future(r.send())
+        await asyncio.sleep(0)
+        await r.engine.drain(0)
+        batches = [await follow.batch(1)]
+        while batches[-1] is not None and not batches[-1].ended:
+            batches.append(await follow.batch(1))
+        assert not any(b.closing for b in batches if b)
+        with pytest.raises(Busy):
+            await r.send()
+        with pytest.raises(Busy):
+            await blocked
+        follow.close()

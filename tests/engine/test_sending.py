@@ -1,0 +1,284 @@
+"""Messages in: what becomes of them, and what their senders are told."""
+
+import asyncio
+
+import pytest
+
+from dragoman.engine.engine import Limits
+from dragoman.model.errors import Busy, InvalidParams, TaskNotFound, UnsupportedOperation
+from dragoman.model.facts import StatusFact
+from dragoman.model.messages import Message, Part
+from dragoman.model.operations import GetTask
+from dragoman.model.tasks import Scope, TaskState, Usage
+from dragoman.ports import TurnHandle
+from tests.engine.rig import call, chunk, rest, rig, state_of, text_of, texts
+
+pytestmark = pytest.mark.anyio
+
+
+async def echo(turn: TurnHandle) -> None:
+    await chunk(turn, "echo " + text_of(turn.message), append=False)
+
+
+async def asks_twice(turn: TurnHandle) -> None:
+    await turn.say([Part(text="thinking")])
+    await chunk(turn, "a", append=False)
+    first = await turn.ask([Part(text="first?")])
+    await chunk(turn, text_of(first))
+    second = await turn.ask([Part(text="second?")])
+    await chunk(turn, text_of(second))
+    turn.usage(Usage(input_tokens=1))
+
+
+async def test_a_blocking_send_answers_the_finished_task_with_its_artifact_and_history() -> None:
+    async with rig(echo) as r:
+        view = await r.send("hello")
+        assert state_of(view) is TaskState.COMPLETED
+        assert texts(view) == ["echo hello"]
+        assert [m.message_id for m in view.task.history] == ["m1"]
+        assert view.task.history[0].task_id == view.task.id
+        assert view.task.context_id == view.task.history[0].context_id != ""
+
+
+async def test_return_immediately_answers_before_the_agent_ends() -> None:
+    gate = asyncio.Event()
+
+    async def waits(turn: TurnHandle) -> None:
+        await gate.wait()
+
+    async with rig(waits) as r:
+        view = await r.begin()
+        assert state_of(view) in (TaskState.WORKING, TaskState.SUBMITTED)
+        gate.set()
+        assert state_of(await r.settled(view.task.id)) is TaskState.COMPLETED
+
+
+async def test_an_unknown_task_and_somebody_elses_task_get_the_same_answer() -> None:
+    async with rig(echo) as r:
+        view = await r.send()
+        errors: list[str] = []
+        for scope, id in ((Scope("agent"), "nope"), (Scope("agent", "t"), view.task.id)):
+            with pytest.raises(TaskNotFound) as raised:
+                await r.engine.get(call(scope), GetTask(id=id))
+            errors.append(str(raised.value))
+        assert errors[0] == errors[1]
+        with pytest.raises(TaskNotFound):
+            await r.send(task_id="nope")
+
+
+async def test_a_message_to_a_finished_task_is_refused() -> None:
+    async with rig(echo) as r:
+        view = await r.send()
+        with pytest.raises(UnsupportedOperation):
+            await r.send(task_id=view.task.id)
+
+
+async def test_a_foreign_context_is_refused_and_an_absent_one_is_inferred() -> None:
+    async with rig(asks_twice) as r:
+        view = await r.send()
+        with pytest.raises(InvalidParams):
+            await r.send("x", task_id=view.task.id, context_id="other")
+        again = await r.send("b", task_id=view.task.id)
+        assert again.task.context_id == view.task.context_id
+
+
+async def test_questions_are_answered_by_replays_that_deliver_nothing_twice() -> None:
+    async with rig(asks_twice) as r:
+        view = await r.send()
+        assert state_of(view) is TaskState.INPUT_REQUIRED
+        assert view.task.status and view.task.status.message and text_of(view.task.status.message) == "first?"
+        view = await r.send("b", task_id=view.task.id)
+        assert state_of(view) is TaskState.INPUT_REQUIRED
+        view = await r.send("c", task_id=view.task.id)
+        assert state_of(view) is TaskState.COMPLETED
+        assert texts(view) == ["abc"]
+        assert view.usage == Usage(input_tokens=1)
+        assert r.agent.runs == 3
+        said = [text_of(m) for m in view.task.history]
+        assert said == ["hi", "thinking", "first?", "b", "second?", "c"]
+
+
+async def test_a_step_runs_once_however_often_its_handler_is_replayed() -> None:
+    calls: list[str] = []
+
+    async def steps(turn: TurnHandle) -> None:
+        async def work(step_id: str) -> int:
+            calls.append(step_id)
+            return len(calls)
+
+        one = await turn.step("one", ["x"], work)
+        answer = await turn.ask([Part(text="?")])
+        two = await turn.step("one", ["y"], work)
+        await chunk(turn, f"{one}{two}{text_of(answer)}", append=False)
+
+    async with rig(steps) as r:
+        view = await r.send()
+        view = await r.send("!", task_id=view.task.id)
+        assert texts(view) == ["12!"]
+        assert len(calls) == len(set(calls)) == 2
+
+
+async def test_a_handler_that_changed_while_parked_fails_its_task() -> None:
+    question = ["one?"]
+
+    async def shifty(turn: TurnHandle) -> None:
+        await turn.ask([Part(text=question[0])])
+
+    async with rig(shifty) as r:
+        view = await r.send()
+        question[0] = "two?"
+        view = await r.send("x", task_id=view.task.id)
+        assert state_of(view) is TaskState.FAILED
+        assert view.task.status and view.task.status.message
+        assert text_of(view.task.status.message) == "the handler changed while it was parked"
+
+
+async def test_messages_to_a_working_task_wait_in_a_bounded_inbox_and_each_gets_its_turn() -> None:
+    gate = asyncio.Event()
+
+    async def works(turn: TurnHandle) -> None:
+        await gate.wait()
+        await chunk(turn, text_of(turn.message), append=False, id=text_of(turn.message))
+
+    async with rig(works, limits=Limits(inbox=2)) as r:
+        view = await r.begin("one")
+        first = await r.begin("two", task_id=view.task.id)
+        assert first.task.id == view.task.id
+        waiting = asyncio.ensure_future(r.send("three", task_id=view.task.id))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        with pytest.raises(Busy):
+            await r.begin("four", task_id=view.task.id)
+        gate.set()
+        done = await waiting
+        assert state_of(done) is TaskState.COMPLETED
+        assert texts(done) == ["one", "two", "three"]
+        assert [text_of(m) for m in done.task.history] == ["one", "two", "three"]
+
+
+async def test_an_agents_exception_fails_the_task_without_telling_what_it_was() -> None:
+    async def broken(turn: TurnHandle) -> None:
+        raise RuntimeError("secret path /etc")
+
+    async with rig(broken) as r:
+        view = await r.send()
+        assert state_of(view) is TaskState.FAILED
+        assert view.task.status and view.task.status.message
+        assert "secret" not in text_of(view.task.status.message)
+
+
+async def test_the_same_idempotency_key_gets_the_same_task_and_another_body_an_error() -> None:
+    async with rig(echo) as r:
+        one = await r.send("x", key="k", message_id="m")
+        two = await r.send("x", key="k", message_id="m")
+        assert one.task == two.task
+        assert r.agent.runs == 1
+        with pytest.raises(InvalidParams):
+            await r.send("y", key="k", message_id="m")
+
+
+async def test_a_refused_request_does_not_use_up_its_key() -> None:
+    async with rig(echo) as r:
+        with pytest.raises(TaskNotFound):
+            await r.send("x", key="k", message_id="m", task_id="nope")
+        assert state_of(await r.send("x", key="k", message_id="m")) is TaskState.COMPLETED
+
+
+async def test_a_repeated_message_id_starts_a_task_of_its_own() -> None:
+    async with rig(echo) as r:
+        one = await r.send("x", message_id="same")
+        two = await r.send("x", message_id="same")
+        assert one.task.id != two.task.id
+
+
+async def test_a_direct_skill_answers_a_message_and_leaves_no_task() -> None:
+    async with rig(echo, direct=True) as r:
+        reply = await r.engine.send(call(), r.op("hi", context_id="c"))
+        assert isinstance(reply, Message)
+        assert text_of(reply) == "direct hi" and reply.context_id == "c" and reply.message_id
+        assert (await r.list()).total == 0
+        again = [await r.engine.send(call(), r.op("hi", key="k", message_id="m")) for _ in range(2)]
+        assert again[0] == again[1]
+
+
+async def test_conversations_show_earlier_tasks_of_the_context() -> None:
+    seen: list[list[str]] = []
+
+    async def remembers(turn: TurnHandle) -> None:
+        seen.append([text_of(m) for m in await turn.conversation()])
+
+    async with rig(remembers) as r:
+        await r.send("one", context_id="c")
+        await r.send("two", context_id="c")
+        await r.send("else", context_id="d")
+    assert seen == [[], ["one"], []]
+
+
+async def test_a_context_can_be_serialized() -> None:
+    running = 0
+    most = 0
+
+    async def counts(turn: TurnHandle) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.001)
+        running -= 1
+
+    async with rig(counts, serialize="context") as r:
+        done = await asyncio.gather(*[r.send(str(n), context_id="c") for n in range(5)])
+        assert {state_of(view) for view in done} == {TaskState.COMPLETED}
+        assert most == 1
+
+
+async def test_authorization_parks_until_a_message_comes() -> None:
+    async def guarded(turn: TurnHandle) -> None:
+        reply = await turn.require_auth([Part(text="log in")])
+        await chunk(turn, "in " + (text_of(reply) if reply else ""), append=False)
+
+    async with rig(guarded) as r:
+        view = await r.send()
+        assert state_of(view) is TaskState.AUTH_REQUIRED
+        view = await r.send("token", task_id=view.task.id)
+        assert texts(view) == ["in token"]
+
+
+async def test_authorization_that_arrives_by_itself_resumes_the_same_handler() -> None:
+    granted = asyncio.Event()
+
+    async def guarded(turn: TurnHandle) -> None:
+        await turn.require_auth([Part(text="log in")], until=granted.wait())
+        await chunk(turn, "in", append=False)
+
+    async with rig(guarded) as r:
+        follow = await r.stream()
+        view = await r.settled(follow.ref.id, TaskState.AUTH_REQUIRED)
+        granted.set()
+        entries = await rest(follow)
+        states = [e.fact.status.state for e in entries if isinstance(e.fact, StatusFact)]
+        assert states == [TaskState.WORKING, TaskState.AUTH_REQUIRED, TaskState.WORKING, TaskState.COMPLETED]
+        assert r.agent.runs == 1
+        assert texts(await r.get(view.task.id)) == ["in"]
+
+
+async def test_a_held_question_is_answered_in_place() -> None:
+    async def holds(turn: TurnHandle) -> None:
+        answer = await turn.ask([Part(text="?")])
+        await chunk(turn, text_of(answer), append=False)
+
+    async with rig(holds, parking="hold") as r:
+        view = await r.send()
+        assert state_of(view) is TaskState.INPUT_REQUIRED
+        view = await r.send("yes", task_id=view.task.id)
+        assert texts(view) == ["yes"] and r.agent.runs == 1
+
+
+async def test_a_turn_past_its_time_is_failed() -> None:
+    async def slow(turn: TurnHandle) -> None:
+        await asyncio.Event().wait()
+
+    async with rig(slow, timeout_ms=20) as r:
+        view = await r.send()
+        assert state_of(view) is TaskState.FAILED
+        assert view.task.status and view.task.status.message
+        assert "in time" in text_of(view.task.status.message)
