@@ -43,9 +43,8 @@ def load(port: int, asks: Sequence[Ask], callers: int, seconds: float, at_least:
     octets, seconds = seen["bytes"] / max(seen["requests"], 1), seen["microseconds"] / 1e6
     bad = {kind: seen[kind] for kind in ("connect", "read", "write", "status", "timeout") if seen[kind]}
     if bad or octets < at_least:
-        raise BenchError(
-            f"{seen['requests']} answers of {octets:.0f} bytes each (expected at least {at_least}); errors: {bad or 'none'}"
-        )
+        expected = f"{octets:.0f} bytes each, expected {at_least} or more"
+        raise BenchError(f"{seen['requests']} answers of {expected}; errors: {bad or 'none'}")
     return Load(
         per_second=seen["requests"] / seconds,
         requests=seen["requests"],

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from typing import cast
 
 TEXT = "What will the weather be like in Lisbon on Thursday, and should we bring coats?"
 
@@ -90,9 +91,10 @@ def card() -> Ask:
 
 def task_of(reply: bytes) -> dict[str, object]:
     """The task in a reply of any dialect; a reply without one is an error worth reading."""
-    value = json.loads(reply)
-    value = value.get("result", value)
-    value = value.get("task", value)
-    if not isinstance(value, dict) or "status" not in value:
+    value: dict[str, object] = json.loads(reply)
+    for wrapper in ("result", "task"):
+        inner = value.get(wrapper)
+        value = cast("dict[str, object]", inner) if isinstance(inner, dict) else value
+    if "status" not in value:
         raise ValueError(f"no task in {reply[:300]!r}")
     return value

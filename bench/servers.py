@@ -8,7 +8,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -60,7 +60,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def home() -> Iterator[Path]:
+def home() -> Generator[Path]:
     """An empty directory on the tree's own disk: a temporary file system would make every fsync free."""
     OUT.mkdir(exist_ok=True)
     path = Path(tempfile.mkdtemp(prefix="work-", dir=OUT))
@@ -71,7 +71,7 @@ def home() -> Iterator[Path]:
 
 
 @contextmanager
-def serving(contender: Contender, behaviour: str, answer: bytes | None = None) -> Iterator[Server]:
+def serving(contender: Contender, behaviour: str, answer: bytes | None = None) -> Generator[Server]:
     """The contender's server with that behaviour and an empty store, from its first served card to the block's end."""
     with home() as place:
         given = None

@@ -9,7 +9,7 @@ from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskStore, TaskUpdater
 from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Part
-from serving import arguments, serve
+from hosting import arguments, serve
 from starlette.applications import Starlette
 from workload import BLOB, NAP_SECONDS, TICK_SECONDS, count, tokens
 

@@ -3,7 +3,7 @@
 import asyncio
 
 from a2akit import A2AServer, AgentCardConfig, CapabilitiesConfig, TaskContext, Worker
-from serving import arguments, serve
+from hosting import arguments, serve
 from workload import BLOB, NAP_SECONDS, TICK_SECONDS, count, tokens
 
 

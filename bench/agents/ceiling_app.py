@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from serving import arguments, serve
+from hosting import arguments, serve
 
 options = arguments()
 BODY = Path(options.answer).read_bytes()

@@ -9,7 +9,7 @@ from fasta2a import FastA2A, Worker
 from fasta2a.broker import InMemoryBroker
 from fasta2a.schema import Artifact, Message, TaskIdParams, TaskSendParams
 from fasta2a.storage import InMemoryStorage
-from serving import arguments, serve
+from hosting import arguments, serve
 from workload import BLOB, NAP_SECONDS, TICK_SECONDS, count, tokens
 
 
