@@ -14,6 +14,7 @@ from bench.places import BenchError
 from bench.requests import Ask
 
 EVENT = b"data:"
+FINE = b"HTTP/1.1 200"
 LAST_CHUNK = b"0\r\n\r\n"
 READ = 1 << 18
 PATIENCE = 60.0
@@ -93,20 +94,18 @@ class Follower:
     octets: int = 0
     first_event: float = 0.0
     done: bool = False
-    head: bytes = b""
     marks: list[tuple[float, int]] | None = None
+    _head: bytes = b""
     _tail: bytes = b""
 
     def feed(self) -> None:
         """Read what is there (or wait for it, on a blocking socket)."""
         data = self.connection.recv(READ)
         now = time.perf_counter()
-        if not self.octets:
-            self.head = data[:2000]
-            if data and not data.startswith(b"HTTP/1.1 200"):
-                raise BenchError(f"a stream was answered {data[:300]!r}")
-        elif len(self.head) < 2000:
-            self.head += data[: 2000 - len(self.head)]
+        if self.octets < len(FINE):
+            self._head += data
+            if not self._head.startswith(FINE[: len(self._head)]):
+                raise BenchError(f"a stream was answered {self._head[:300]!r}")
         self.octets += len(data)
         seen = self._tail + data
         found = seen.count(EVENT)
