@@ -57,36 +57,27 @@ def key(connection: Connection, scope: Scope, key: str) -> KeyRecord | None:
     return decode_key(row[0]) if row else None
 
 
-def since(
-    connection: Connection, scope: Scope, uid: str, after: int, limit: int, max_bytes: int
-) -> tuple[list[Entry], int]:
-    """Entries after a number and roughly their bytes."""
+def since(connection: Connection, scope: Scope, uid: str, after: int, limit: int, max_bytes: int) -> list[Entry]:
+    """Entries after a number. Ends with a row where it can, so that the next call need not decode a row again."""
     after = max(0, after)
     bodies: list[bytes] = []
-    first = room = 0
-    with closing(connection.execute(SQL["facts_after"], (uid, *scope, after, limit))) as rows:
-        for seq, body in rows:
-            if not bodies:
-                # A row's facts end at its number; how many they are shows only in its body.
-                first = seq + 1 - len(decode_facts(body))
-            bodies.append(body)
-            room += len(body)
-            if room >= max_bytes or seq - after >= limit:
+    last = 0
+    with closing(connection.execute(SQL["facts_after"], (uid, *scope, after, limit))) as found:
+        for seq, body in found:
+            if bodies and seq - after > limit:
                 break
-    entries = _entries(first, bodies)
-    skipped = max(0, after + 1 - first)
-    return entries[skipped : skipped + limit], room
-
-
-def _entries(first: int, bodies: Sequence[bytes]) -> list[Entry]:
-    """The facts of consecutive rows, numbered from `first`."""
+            last = seq
+            bodies.append(body)
+            max_bytes -= len(body)
+            if max_bytes <= 0:
+                break
     if not bodies:
         return []
-    if len(bodies) > 1:
-        facts = decode_facts(b"[" + b",".join([body[1:-1] for body in bodies]) + b"]")
-    else:
-        facts = decode_facts(bodies[0])
-    return list(map(Entry, range(first, first + len(facts)), facts))
+    # Rows are JSON arrays of consecutive facts; one array decodes faster than many.
+    facts = decode_facts(b"[" + b",".join([body[1:-1] for body in bodies]) + b"]" if len(bodies) > 1 else bodies[0])
+    first = last + 1 - len(facts)
+    entries = list(map(Entry, range(first, last + 1), facts))
+    return entries[max(0, after + 1 - first) :][:limit] if after >= first or len(entries) > limit else entries
 
 
 def load(connection: Connection, scope: Scope, uid: str) -> Loaded | None:

@@ -278,7 +278,7 @@ class SqliteStore:
         task = self._recent.known(scope, uid)
         if task and (entries := self._recent.since(task.head, max(0, after), limit, max_bytes)) is not None:
             return entries
-        return (await self._read(lambda connection: reading.since(connection, scope, uid, after, limit, max_bytes)))[0]
+        return await self._read(lambda connection: reading.since(connection, scope, uid, after, limit, max_bytes))
 
     async def list(self, scope: Scope, query: Query) -> Page:
         return await self._read(lambda connection: reading.page(connection, scope, query))
@@ -301,11 +301,18 @@ class SqliteStore:
     # --- claims ---
 
     async def claim(self, scope: Scope, uid: str, replica: str, ttl: int) -> int | None:
-        if self._leases.held(uid, self.now()):
+        now = self.now()
+        task = self._task(scope, uid)
+        if task is None or task.head.terminal or self._leases.held(uid, now):
             return None
-        epoch = await self._wish(Claim(scope, uid))
-        if epoch is not None:
-            self._leases.take(uid, replica, self.now() + ttl)
+        # Taken before it is written, so that of several who ask at once only one is let through.
+        self._leases.take(uid, replica, now + ttl)
+        epoch: int | None = None
+        try:
+            epoch = await self._wish(Claim(scope, uid))
+        finally:
+            if epoch is None:
+                self._leases.release(replica, [uid])
         return epoch
 
     async def heartbeat(self, replica: str, uids: Sequence[str], ttl: int) -> Sequence[str]:
