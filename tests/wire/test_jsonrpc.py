@@ -36,7 +36,9 @@ def test_an_id_with_escapes_comes_back_as_the_same_string() -> None:
     assert body_of(understood(found).reply(view()))["id"] == "aé\n/"
 
 
-@pytest.mark.parametrize("id", [b"true", b"false", b"1.5", b"1.0", b"1e3", b"{}", b"[]", b'["x"]', b'"%b"' % (b"x" * 1_000)])
+@pytest.mark.parametrize(
+    "id", [b"true", b"false", b"1.5", b"1.0", b"1e3", b"{}", b"[]", b'["x"]', b'"%b"' % (b"x" * 1_000)]
+)
 def test_an_odd_id_is_no_request_and_is_not_echoed(id: bytes) -> None:
     found = post(b'{"jsonrpc":"2.0","id":%b,"method":"GetTask","params":{"id":"t-77"}}' % id)
     assert body_of(found)["id"] is None
@@ -61,7 +63,11 @@ def test_a_request_without_an_id_is_answered_with_null() -> None:
         (b'{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"\\ud800"}}', -32700, None),
         (b'{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"\\udc00x"}}', -32700, None),
         (b"[" + b"[" * 200, -32600, None),
-        (b'{"jsonrpc":"2.0","id":1,"method":"GetTask","params":' + b'{"a":' * 5_000 + b"1" + b"}" * 5_001, -32600, None),
+        (
+            b'{"jsonrpc":"2.0","id":1,"method":"GetTask","params":' + b'{"a":' * 5_000 + b"1" + b"}" * 5_001,
+            -32600,
+            None,
+        ),
         (b"[]", -32600, None),
         (b'[{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"t"}}]', -32600, None),
         (b'"hello"', -32600, None),
@@ -221,7 +227,9 @@ class TestEnvoys:
             ("message/send", {"message": USER_03}, "x-a2a-extensions"),
         ],
     )
-    def test_what_took_effect_is_echoed_in_the_dialects_own_header(self, method: str, params: object, name: str) -> None:
+    def test_what_took_effect_is_echoed_in_the_dialects_own_header(
+        self, method: str, params: object, name: str
+    ) -> None:
         exchange = understood(call(method, params, headers={"a2a-extensions": "urn:a,urn:b"}))
         assert header(exchange.reply(view()), name) is None
         exchange.activated = ("urn:a", "urn:b")

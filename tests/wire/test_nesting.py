@@ -10,7 +10,9 @@ from dragoman.wire.nesting import deeper_than
 
 values = st.recursive(
     st.none() | st.integers() | st.text(alphabet='[]{}"\\ab'),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(alphabet='[{"\\', max_size=3), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(alphabet='[{"\\', max_size=3), inner, max_size=3)
+    ),
     max_leaves=60,
 )
 

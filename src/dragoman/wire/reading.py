@@ -261,10 +261,11 @@ def record(build: Callable[..., Any], *fields: Field, check: Check = _nothing) -
             place = f"{path}.{field.name}" if path else field.name
             name = next((name for name in names if members.get(name) is not None), None)
             if name is not None:
+                start = sheet.faults
                 got = field.read(sheet, members[name], place)
                 if got is not None:
                     found[field.attr] = got
-                if field.required and not field.empty and not got and sheet.faults == before:
+                if field.required and not field.empty and not got and sheet.faults == start:
                     sheet.wrong(place, "must not be empty")
             elif field.nullable and any(name in members for name in names):
                 found[field.attr] = None
