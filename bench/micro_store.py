@@ -139,7 +139,7 @@ async def replay(store: Store, n: int, what: str) -> None:
 
 
 async def lists(store: Store, have: int, what: str) -> None:
-    best = []
+    best: list[float] = []
     for _ in range(30):
         started = time.perf_counter()
         page = await store.list(SCOPE, Query(limit=50))

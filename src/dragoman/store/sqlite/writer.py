@@ -128,6 +128,16 @@ def _refusal(error: sqlite3.Error) -> Exception:
     return StoreError("The store could not write; nothing was changed")
 
 
+def _unusable(error: sqlite3.Error) -> StoreError:
+    """Why a file could not be opened, as the operator needs to hear it."""
+    code = _code(error)
+    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        return StoreError("The store's file is damaged or no database; restore it or choose another file")
+    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+        return StoreError("The disk of the store's file is full or failing; free some room and start again")
+    return StoreError("The store's file cannot be opened; may this user read and write it and its directory?")
+
+
 class Writer:
     """Runs work on the pen, in order, and reports each outcome to the loop with one call."""
 
@@ -153,8 +163,8 @@ class Writer:
     def _run(self, path: Path, synchronous: Synchronous, max_bytes: int) -> None:
         try:
             pen = Pen(path, synchronous, max_bytes)
-        except sqlite3.DatabaseError:
-            self._tell(self._opened, None, StoreError("The store's file cannot be opened as a database"))
+        except sqlite3.Error as error:
+            self._tell(self._opened, None, _unusable(error))
             return
         except BaseException as error:
             self._tell(self._opened, None, error)

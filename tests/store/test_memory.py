@@ -1,0 +1,83 @@
+"""What memory:// forgets, and what it never forgets."""
+
+import pytest
+
+from dragoman.model.errors import StoreFull
+from dragoman.ports import KeyRecord, Query
+from dragoman.store.memory import HOUR, MemoryStore
+from tests.conformance.store.adapters import HeldClock
+from tests.conformance.store.logs import OURS, asked, created, finished, new, output, started
+
+pytestmark = pytest.mark.anyio
+
+
+async def uids(store: MemoryStore) -> list[str]:
+    return sorted(item.head.uid for item in (await store.list(OURS, Query(limit=10_000))).items)
+
+
+async def test_one_task_too_many_evicts_the_one_that_finished_first() -> None:
+    store = MemoryStore(max_tasks=3)
+    at = store.now()
+    await store.append(new("running", created(at), started(at)))
+    await finished(store, "first", at, key=KeyRecord("k", "d"))
+    await finished(store, "second", at)
+    await store.append(new("third"))
+    assert await uids(store) == ["running", "second", "third"]
+    assert await store.key(OURS, "k") is None
+    assert await store.find(OURS, "first") is None
+
+
+async def test_the_default_limit_is_a_thousand_tasks() -> None:
+    store = MemoryStore()
+    at = store.now()
+    for n in range(1_001):
+        await finished(store, f"u{n:04}", at)
+    kept = await uids(store)
+    assert len(kept) == 1_000 and "u0000" not in kept and "u1000" in kept
+
+
+async def test_running_and_parked_tasks_are_never_evicted_the_new_one_is_refused() -> None:
+    store = MemoryStore(max_tasks=2)
+    await store.append(new("running"))
+    await store.append(new("parked"))
+    await store.append(output("parked", asked()))
+    with pytest.raises(StoreFull, match="unfinished"):
+        await store.append(new("third", key=KeyRecord("k", "d")))
+    assert await uids(store) == ["parked", "running"]
+    assert await store.key(OURS, "k") is None
+
+
+async def test_one_context_too_many_evicts_one_whose_tasks_are_all_finished() -> None:
+    store = MemoryStore(max_contexts=2)
+    at = store.now()
+    await finished(store, "a1", at, context="a")
+    await store.append(new("a2", created(at), started(at), context="a"))
+    await finished(store, "b1", at, context="b")
+    await finished(store, "b2", at, context="b")
+    await store.append(new("c1", context="c"))
+    assert await uids(store) == ["a1", "a2", "c1"]
+    with pytest.raises(StoreFull, match="contexts"):
+        await store.append(new("d1", context="d"))
+    await store.append(new("c2", context="c"))
+
+
+async def test_what_finished_an_hour_ago_goes_with_the_next_task() -> None:
+    clock = HeldClock(10 * HOUR)
+    store = MemoryStore(clock=clock)
+    await finished(store, "old", clock.at)
+    await store.append(new("running", created(clock.at), started(clock.at)))
+    clock.at += HOUR
+    await finished(store, "young", clock.at)
+    assert await uids(store) == ["old", "running", "young"]
+    clock.at += 1
+    await store.append(new("next"))
+    assert await uids(store) == ["next", "running", "young"]
+
+
+async def test_a_sweep_keeps_to_the_shorter_of_both_times() -> None:
+    clock = HeldClock(10 * HOUR)
+    store = MemoryStore(clock=clock, ttl=1_000)
+    await finished(store, "u", clock.at)
+    assert await store.sweep(terminal_before=0) == []
+    clock.at += 1_001
+    assert await store.sweep(terminal_before=0) == ["u"]

@@ -1,0 +1,113 @@
+"""Migrations: each once, in order, whole; strangers' files are left alone."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from dragoman.model.errors import StoreError
+from dragoman.store.sqlite import SqliteStore
+from dragoman.store.sqlite.schema import migrate, migrations
+from dragoman.store.sqlite.statements import SQL, rows
+from tests.conformance.store.logs import OURS, finished
+
+pytestmark = pytest.mark.anyio
+
+
+def tables(path: Path) -> set[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+
+
+async def test_a_new_file_gets_every_migration_and_a_second_start_none(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    for _ in range(2):
+        store = SqliteStore(path)
+        await store.open()
+        await store.close()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (migrations()[-1][0],)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA auto_vacuum").fetchone() == (2,)
+
+
+def test_migrations_are_numbered_from_one_without_holes() -> None:
+    assert [number for number, _ in migrations()] == list(range(1, len(migrations()) + 1))
+
+
+def test_only_what_is_missing_runs(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "x.db", isolation_level=None)) as connection:
+        steps = [
+            (1, "CREATE TABLE one (x);"),
+            (2, "-- two; with a sign\nCREATE TABLE two (x); INSERT INTO one VALUES (';');"),
+        ]
+        migrate(connection, steps[:1])
+        migrate(connection, steps)
+        migrate(connection, steps)
+        assert connection.execute("SELECT x FROM one").fetchall() == [(";",)]
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "x.db", isolation_level=None)) as connection:
+        with pytest.raises(sqlite3.OperationalError):
+            migrate(connection, [(1, "CREATE TABLE one (x); CREATE TABLE one (x);")])
+        assert connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (0,)
+
+
+async def test_a_file_of_a_newer_version_is_refused_unchanged(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    store = SqliteStore(path)
+    await store.open()
+    await finished(store, "u")
+    await store.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 999")
+    with pytest.raises(StoreError, match="newer dragoman"):
+        await SqliteStore(path).open()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {migrations()[-1][0]}")
+    store = SqliteStore(path)
+    await store.open()
+    assert await store.head(OURS, "u")
+    await store.close()
+
+
+async def test_another_programs_database_is_refused_unchanged(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+    with pytest.raises(StoreError, match="another program"):
+        await SqliteStore(path).open()
+    assert tables(path) == {"theirs"}
+
+
+async def test_a_file_that_is_no_database_is_refused_unchanged(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    path.write_text("a diary, which is dear to somebody. " * 100)
+    with pytest.raises(StoreError):
+        await SqliteStore(path).open()
+    assert path.read_text().startswith("a diary")
+
+
+def test_every_statement_is_one_that_sqlite_understands(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "x.db", isolation_level=None)) as connection:
+        migrate(connection)
+        for name, text in SQL.items():
+            statement = rows(name, 3) if "/*rows*/" in text else text
+            connection.execute("EXPLAIN " + statement, (None,) * statement.count("?"))
+
+
+def test_lists_and_reads_use_an_index_and_sort_nothing(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "x.db", isolation_level=None)) as connection:
+        migrate(connection)
+        names = ["list_all", "list_in_state", "list_in_context", "facts_after", "head_by_uid", "head_by_id", "key"]
+        names += ["unattended", "due", "count_in_context", "count_all_since", "count_in_state_since", "lapsed"]
+        for name in names:
+            plan = connection.execute("EXPLAIN QUERY PLAN " + SQL[name], (None,) * SQL[name].count("?")).fetchall()
+            steps = [step for *_, step in plan]
+            assert not [step for step in steps if "TEMP B-TREE" in step], (name, steps)
+            scans = [s for s in steps if s.startswith("SCAN") and "USING" not in s and "counts" not in s]
+            assert not scans, (name, steps)
