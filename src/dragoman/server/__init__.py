@@ -1,0 +1,1 @@
+"""Bytes in, bytes out: the ASGI application, its connections and its listener."""

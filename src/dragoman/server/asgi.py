@@ -1,0 +1,332 @@
+"""The ASGI application: reads a request, has it understood, admitted and carried out, and writes the answer.
+
+One coroutine per request and, on our own listener, nothing beside it: the connection cancels it when its client is
+gone. Under a foreign host a second task waits for the disconnect instead.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from dragoman.gateway.desk import Desk
+from dragoman.gateway.gateway import Gateway
+from dragoman.model.errors import BodyTooLarge, DragomanError, InvalidRequest, StoreError
+from dragoman.model.messages import Message
+from dragoman.model.operations import GetExtendedCard
+from dragoman.server.pages import Pages, Readiness
+from dragoman.server.record import Record
+from dragoman.server.settings import ServerSettings
+from dragoman.server.sharing import Sharing
+from dragoman.server.target import below
+from dragoman.wire.classify import receive as understand
+from dragoman.wire.classify import refuse
+from dragoman.wire.errors import NoRoute, WrongVerb
+from dragoman.wire.exchange import Exchange, Headers, Inbound, Reply
+from dragoman.wire.settings import WireSettings
+
+log = logging.getLogger("dragoman.server")
+
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+
+OWN = "dragoman.connection"
+"""In `scope["extensions"]`: this server cancels the request's task when its client is gone."""
+
+KEEPALIVE = {"type": "http.response.body", "body": b": keepalive\n\n", "more_body": True}
+
+
+class Visit(NamedTuple):
+    """How a request arrived, for who must look closer than its exchange."""
+
+    scope: Any
+    headers: Mapping[str, str]
+
+
+class Gone(Exception):
+    """The client left before its request was whole."""
+
+
+class Site:
+    """Everything served at one address. Its engine must have started; `readiness` is what /readyz says meanwhile."""
+
+    def __init__(
+        self, *, gateway: Gateway, settings: ServerSettings | None = None, wire: WireSettings | None = None
+    ) -> None:
+        settings = settings or ServerSettings()
+        self.readiness = Readiness()
+        self._gateway = gateway
+        self._wire = wire or WireSettings()
+        self._pages = Pages(gateway, self.readiness, settings)
+        self._sharing = Sharing(gateway.door)
+        self._body_limit = settings.body_limit
+        self._keepalive = settings.keepalive_seconds
+        self._records = settings.access_log
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await _decline(scope["type"], receive, send)
+            return
+        lines = scope["headers"]
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in lines}
+        if len(headers) != len(lines):
+            headers = _joined(lines)
+        record = Record(scope) if self._records else None
+        extra: Headers = ()
+        if "origin" in headers:
+            extra = self._sharing.headers(headers["origin"])
+        try:
+            answer, desk = await self._understand(scope, headers, receive)
+        except Gone:
+            return
+        if isinstance(answer, Reply):
+            await _write(answer, extra, send, record)
+            return
+        watched = OWN not in scope.get("extensions", ())
+        carry_out = self._follow if answer.streaming else self._answer
+        work = carry_out(answer, desk, Visit(scope, headers), extra, send, record)
+        del scope, lines, headers, carry_out, answer, desk  # a stream may stay for hours, and needs none of it here
+        if watched:
+            await _while_connected(work, receive)
+        else:
+            del receive
+            await work
+
+    # --- understanding
+
+    async def _understand(
+        self, scope: Any, headers: Mapping[str, str], receive: Receive
+    ) -> tuple[Exchange | Reply, Desk]:
+        """The exchange to carry out, or the reply that ends it here."""
+        method: str = scope["method"]
+        path = below(scope)
+        query: str = scope["query_string"].decode("latin-1")
+        desk = self._gateway.root
+        inbound = Inbound(method, path, query, headers, b"")
+        try:
+            if (page := self._pages.open(path, method)) is not None:
+                return page, desk
+            client = scope.get("client")
+            self._gateway.door.check(headers, client[0] if client else "")
+            found = self._gateway.find(path)
+            if found is None:
+                raise NoRoute
+            desk, rest = found
+            reading = "GET" if method == "HEAD" else method
+            inbound = Inbound(reading, rest, query, headers, b"")
+            if method == "OPTIONS":
+                return self._options(inbound), desk
+            if (page := self._pages.find(desk, inbound, scope)) is not None:
+                return page, desk
+            body = await self._body(headers, receive)
+            if body:
+                inbound = Inbound(reading, rest, query, headers, body)
+            understood = understand(inbound, self._wire)
+            if isinstance(understood, Reply):
+                return _allowing(understood), desk
+            if understood.streaming and method == "HEAD":
+                raise WrongVerb("GET, POST")
+            return understood, desk
+        except DragomanError as error:
+            return refuse(inbound, error), desk
+        except Gone:
+            raise
+        except Exception as error:
+            log.exception("A request could not be read", extra={"a2a.method": method})
+            return refuse(inbound, error), desk
+
+    async def _body(self, headers: Mapping[str, str], receive: Receive) -> bytes:
+        """The whole body. What is too long is refused by its announced length, or as soon as it has come to be."""
+        limit = self._body_limit
+        length = headers.get("content-length")
+        if length is not None:
+            if not length.isdecimal():
+                raise InvalidRequest("Content-Length is not a number")
+            if len(length) > 15 or int(length) > limit:
+                raise BodyTooLarge(limit)
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        body: bytes = message.get("body", b"")
+        if not message.get("more_body", False) and len(body) <= limit:
+            return body
+        pieces = [body]
+        size = len(body)
+        while message.get("more_body", False) and size <= limit:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Gone
+            pieces.append(message.get("body", b""))
+            size += len(pieces[-1])
+        if size > limit:
+            raise BodyTooLarge(limit)
+        return b"".join(pieces)
+
+    def _options(self, inbound: Inbound) -> Reply:
+        """What may be done with this path; and, to a page of an allowed origin, that it may do so."""
+        allowed = self._pages.verbs(inbound.path)
+        if not allowed:
+            probe = understand(inbound, self._wire)
+            if not isinstance(probe, Reply) or probe.status != 405:
+                return probe if isinstance(probe, Reply) else refuse(inbound, NoRoute())
+            allowed = _verbs(probe)
+        return Reply(204, ((b"allow", allowed), *self._sharing.preflight(inbound.headers, allowed)), b"")
+
+    # --- carrying out
+
+    async def _answer(
+        self, exchange: Exchange, desk: Desk, visit: Visit, extra: Headers, send: Send, record: Record | None
+    ) -> None:
+        """One operation, one answer."""
+        gateway = self._gateway
+        result: Any = None
+        try:
+            gateway.quota.enter()
+            try:
+                principal = gateway.principal(visit.headers, visit.scope)
+                if isinstance(exchange.operation, GetExtendedCard):
+                    base = self._pages.base(visit.headers, visit.scope)
+                    result = gateway.extended_card(desk, exchange, principal, base)
+                else:
+                    result = await gateway.call(desk, exchange, principal)
+                reply = exchange.reply(result)
+            finally:
+                gateway.quota.leave()
+        except Exception as error:
+            reply = _failed(exchange, error)
+        if record is not None:
+            record.about(exchange, result)
+        await _write(reply, extra, send, record)
+
+    async def _follow(
+        self, exchange: Exchange, desk: Desk, visit: Visit, extra: Headers, send: Send, record: Record | None
+    ) -> None:
+        """One operation, a stream of events. All frames that are ready leave in one write."""
+        gateway = self._gateway
+        follow: Any = None
+        caller = None
+        begun = False
+        try:
+            principal = gateway.principal(visit.headers, visit.scope)
+            gateway.quota.open(principal.id)
+            caller = principal.id
+            result = await gateway.call(desk, exchange, principal)
+            del visit  # a stream may stay for hours and needs nothing of its request
+            if record is not None:
+                record.about(exchange, result)
+            if isinstance(result, Message):
+                reply = Reply(200, exchange.stream_headers(), exchange.open(result) + exchange.end)
+                return await _write(reply, extra, send, record)
+            follow = result
+            first = b"" if follow.first is None else exchange.open(follow.first)
+            begun = True
+            await send(_start(200, exchange.stream_headers() + extra))
+            await send({"type": "http.response.body", "body": first, "more_body": True})
+            del first
+            ref = follow.ref
+            while True:
+                batch = await follow.batch(self._keepalive)
+                if batch is None:
+                    await send(KEEPALIVE)
+                    continue
+                frames = exchange.frames(ref, batch.entries, batch.closing)
+                if batch.ended:
+                    # Drained streams end without a word: their clients resume after the last id.
+                    frames += exchange.end if batch.closing else b""
+                    await send({"type": "http.response.body", "body": frames})
+                    break
+                if frames:
+                    await send({"type": "http.response.body", "body": frames, "more_body": True})
+                del batch, frames
+        except Exception as error:
+            reply = _failed(exchange, error)
+            if begun:
+                await send({"type": "http.response.body", "body": exchange.frame_error(error)})
+            else:
+                await _write(reply, extra, send, None)
+            if record is not None:
+                record.about(exchange, None)
+                record.done(reply.status)
+        else:
+            if record is not None:
+                record.done(200)
+        finally:
+            if follow is not None:
+                follow.close()
+            if caller is not None:
+                gateway.quota.close(caller)
+
+
+def _joined(lines: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Headers some of which came on several lines."""
+    headers: dict[str, str] = {}
+    for name, value in lines:
+        key, text = name.decode("latin-1"), value.decode("latin-1")
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+    return headers
+
+
+def _failed(exchange: Exchange, error: Exception) -> Reply:
+    """The answer to what went wrong. What nobody foresaw is logged whole and told in one neutral sentence."""
+    if isinstance(error, StoreError):
+        log.error("The store failed: %s", error, extra={"a2a.method": exchange.method})
+    elif not isinstance(error, DragomanError):
+        log.exception("An operation failed", extra={"a2a.method": exchange.method, "a2a.dialect": exchange.dialect})
+    return exchange.fail(error)
+
+
+def _start(status: int, headers: Headers) -> dict[str, Any]:
+    return {"type": "http.response.start", "status": status, "headers": headers}
+
+
+async def _write(reply: Reply, extra: Headers, send: Send, record: Record | None) -> None:
+    body = reply.body
+    headers = reply.headers + extra
+    if reply.status not in (204, 304):
+        headers += ((b"content-length", b"%d" % len(body)),)
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+    if record is not None:
+        record.done(reply.status)
+
+
+def _verbs(reply: Reply) -> bytes:
+    """The verbs a refusal allows, and those that come with them."""
+    allowed = next((value for name, value in reply.headers if name == b"allow"), b"")
+    return allowed + (b", HEAD" if b"GET" in allowed else b"") + b", OPTIONS"
+
+
+def _allowing(reply: Reply) -> Reply:
+    if reply.status != 405:
+        return reply
+    headers = tuple((name, _verbs(reply) if name == b"allow" else value) for name, value in reply.headers)
+    return Reply(405, headers, reply.body)
+
+
+async def _decline(kind: str, receive: Receive, send: Send) -> None:
+    """We speak HTTP. Starting and stopping is `app`'s business; WebSockets are nobody's."""
+    if kind != "websocket":
+        raise NotImplementedError(kind)
+    await receive()
+    await send({"type": "websocket.close", "code": 1003})
+
+
+async def _while_connected(work: Coroutine[Any, Any, None], receive: Receive) -> None:
+    """Work until it is done or the client is gone, whichever comes first."""
+    working = asyncio.create_task(work)
+    leaving = asyncio.create_task(_disconnected(receive))
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            working.result()
+    finally:
+        pending = [task for task in (working, leaving) if not task.done()]
+        for task in pending:
+            task.cancel()
+        if pending:
+            await asyncio.wait(pending)
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,40 @@
+"""CORS: off unless origins are configured. Says which pages may read our answers, never which may call."""
+
+from collections.abc import Mapping
+
+from dragoman.gateway.door import Door
+from dragoman.wire.exchange import Headers
+
+REQUEST_HEADERS = (
+    b"A2A-Version, A2A-Extensions, X-A2A-Extensions, Authorization, Content-Type, Idempotency-Key, Last-Event-ID"
+)
+REPLY_HEADERS = b"A2A-Version, A2A-Extensions, X-A2A-Extensions, ETag, Retry-After, WWW-Authenticate"
+MAX_AGE = b"600"
+
+
+class Sharing:
+    def __init__(self, door: Door) -> None:
+        self._door = door
+
+    def headers(self, origin: str) -> Headers:
+        """What every answer to a page says; nothing to a page that may not read it."""
+        if not self._door.shared(origin):
+            return ()
+        return (
+            (b"access-control-allow-origin", origin.encode("latin-1")),
+            (b"access-control-expose-headers", REPLY_HEADERS),
+            (b"vary", b"Origin"),
+        )
+
+    def preflight(self, headers: Mapping[str, str], verbs: bytes) -> Headers:
+        """What a browser asks before it lets a page call."""
+        if "access-control-request-method" not in headers or not self._door.shared(headers.get("origin", "")):
+            return ()
+        allowed = (
+            (b"access-control-allow-methods", verbs),
+            (b"access-control-allow-headers", REQUEST_HEADERS),
+            (b"access-control-max-age", MAX_AGE),
+        )
+        if headers.get("access-control-request-private-network") == "true":
+            return (*allowed, (b"access-control-allow-private-network", b"true"))
+        return allowed
