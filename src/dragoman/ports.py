@@ -62,10 +62,16 @@ class Appended(Struct, frozen=True, gc=False):
 
 
 class Snapshot(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A folded task at a checkpoint. Artifacts whose bodies moved to segments are listed here without parts."""
+    """A folded task at a checkpoint. Artifacts whose bodies moved to segments are listed here without parts.
+
+    `usage` is what earlier turns used, `uses` what the current turn (`turn`) used, by ordinal: a rerun after the
+    checkpoint tells the same ordinals again.
+    """
 
     task: Task
     usage: Usage | None = None
+    turn: str = ""
+    uses: tuple[tuple[int, Usage], ...] = ()
     segmented: bool = False
 
 

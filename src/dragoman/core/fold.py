@@ -4,7 +4,8 @@ A `Fold` takes facts one by one and can say at any time what the task looks like
 checkpoint, and it may be cut: the artifact bodies gathered so far leave as segments, so that neither memory
 nor a reader ever folds more than one span of a long log.
 
-Adjacent text chunks whose other members agree become one text part.
+Adjacent text chunks whose other members agree become one text part. Parts an author put into one chunk stay
+apart: only a chunk's first part may continue what came before it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +14,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from dragoman.core.stamps import stamp
-from dragoman.model.facts import AnyFact, Chunk, Created, Received, StatusFact, Used
+from dragoman.model.facts import AnyFact, Chunk, Created, Received, Started, StatusFact, Used
 from dragoman.model.messages import Artifact, Message, Part
 from dragoman.model.tasks import Head, Task, TaskState, TaskStatus, Usage, View
 from dragoman.ports import Loaded, Segment, Snapshot
@@ -44,10 +45,13 @@ class Pile:
                 metadata=merged,
                 extensions=tuple(dict.fromkeys((*origin.extensions, *artifact.extensions))),
             )
-        for part in artifact.parts:
-            self._add(part)
+        if artifact.parts:
+            self._join(artifact.parts[0])
+            if len(artifact.parts) > 1:
+                self._close_run()
+                self.parts += artifact.parts[1:]
 
-    def _add(self, part: Part) -> None:
+    def _join(self, part: Part) -> None:
         last = self.run_part or (self.parts[-1] if self.parts else None)
         if last is not None and _joins(last, part):
             if self.run_part is None:
@@ -88,7 +92,7 @@ def _joins(a: Part, b: Part) -> bool:
 
 
 class Fold:
-    __slots__ = ("_usages", "context_id", "history", "id", "piles", "seq", "status", "turn", "whole")
+    __slots__ = ("_spent", "_uses", "context_id", "history", "id", "piles", "seq", "status", "turn", "whole")
 
     def __init__(self, id: str, context_id: str) -> None:
         self.id = id
@@ -98,7 +102,8 @@ class Fold:
         self.history: list[Message] = []
         self.piles: dict[str, Pile] = {}
         self.turn = ""
-        self._usages: dict[tuple[str, int], Usage] = {}
+        self._spent: Usage | None = None  # by earlier turns
+        self._uses: dict[int, Usage] = {}  # by this turn; a rerun tells the same ordinal again
         self.whole = True  # false once a cut moved bodies away
 
     def apply(self, seq: int, fact: AnyFact) -> None:
@@ -108,7 +113,8 @@ class Fold:
         if isinstance(fact, Chunk):
             self._chunk(fact)
         elif isinstance(fact, StatusFact):
-            self.turn = getattr(fact, "turn", self.turn)
+            if isinstance(fact, Started) and fact.turn != self.turn:
+                self._spent, self._uses, self.turn = self.usage, {}, fact.turn
             if self.status.message is not None:
                 self.history.append(self.status.message)
             self.status = fact.status
@@ -120,7 +126,7 @@ class Fold:
                 self.status = replace(self.status, message=None)
             self.history.append(fact.message)
         elif isinstance(fact, Used):
-            self._usages[self.turn, fact.n] = fact.usage
+            self._uses[fact.n] = fact.usage
 
     def _chunk(self, fact: Chunk) -> None:
         artifact = fact.artifact
@@ -130,17 +136,15 @@ class Fold:
         else:
             pile.extend(artifact)
 
-    def start_usage(self, usage: Usage) -> None:
+    def start_usage(self, snapshot: Snapshot) -> None:
         """What was used before the checkpoint."""
-        self._usages["", -1] = usage
+        self._spent, self._uses, self.turn = snapshot.usage, dict(snapshot.uses), snapshot.turn
 
     @property
     def usage(self) -> Usage | None:
-        if not self._usages:
-            return None
-        total = _NOTHING
-        for usage in self._usages.values():
-            total = add(total, usage)
+        total = self._spent
+        for usage in self._uses.values():
+            total = add(total or _NOTHING, usage)
         return total
 
     def task(self) -> Task:
@@ -161,7 +165,8 @@ class Fold:
             if pile.fresh or pile.parts or pile.run
         )
         self.whole = False
-        return Snapshot(task=self.task(), usage=self.usage, segmented=True), segments
+        uses = tuple(self._uses.items())
+        return Snapshot(task=self.task(), usage=self._spent, turn=self.turn, uses=uses, segmented=True), segments
 
 
 def add(a: Usage, b: Usage) -> Usage:
@@ -190,10 +195,8 @@ def resume(head: Head, snapshot: Snapshot | None, segments: Sequence[Segment] = 
             continue
         if segment.replace:
             pile.parts, pile.run, pile.run_part = [], [], None
-        for part in segment.artifact.parts:
-            pile.extend(Artifact(parts=(part,)))
-    if snapshot.usage is not None:
-        fold.start_usage(snapshot.usage)
+        pile.extend(Artifact(parts=segment.artifact.parts))
+    fold.start_usage(snapshot)
     return fold
 
 
