@@ -282,3 +282,31 @@ async def test_a_turn_past_its_time_is_failed() -> None:
         assert state_of(view) is TaskState.FAILED
         assert view.task.status and view.task.status.message
         assert "in time" in text_of(view.task.status.message)
+
+
+async def test_a_client_that_leaves_while_its_message_is_committed_does_not_stop_the_turn() -> None:
+    async with rig(echo) as r:
+        sending = asyncio.ensure_future(r.send("hello"))
+        await asyncio.sleep(0)
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        page = await r.list()
+        assert page.total == 1
+        view = await r.settled(page.views[0].task.id, TaskState.COMPLETED)
+        assert texts(view) == ["echo hello"]
+
+
+async def test_a_client_that_leaves_right_after_its_answer_does_not_stop_the_replay() -> None:
+    async with rig(asks_twice) as r:
+        view = await r.send()
+        answering = asyncio.ensure_future(r.send("b", task_id=view.task.id))
+        await asyncio.sleep(0)
+        answering.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await answering
+        view = await r.settled(view.task.id, TaskState.INPUT_REQUIRED)
+        async with asyncio.timeout(5):
+            while texts(view) != ["ab"]:
+                await asyncio.sleep(0)
+                view = await r.get(view.task.id)

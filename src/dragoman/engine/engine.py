@@ -99,7 +99,8 @@ class Engine:
     async def _wait(self, live: Live) -> None:
         if live.head.settled:
             return
-        await self.turns.settled(live, self._limits.hold_ms / 1000)
+        if not self._drained:
+            await self.turns.settled(live, self._limits.hold_ms / 1000)
         if not live.head.settled and self._drained:
             raise Busy("The server is shutting down; ask for the task again in a moment", 5, taskId=live.head.id)
 

@@ -2,12 +2,12 @@
 
 A `Live` is a cache of committed facts. Everything in it came from a commit's answer or from the store, so
 dropping one loses nothing. `Lives` is the one place that appends: every commit's news passes through
-`_committed` in commit order before anybody who awaits the append goes on.
+`_written` in commit order before anybody who awaits the append goes on.
 """
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -172,25 +172,51 @@ class Lives:
         return live
 
     def append(
-        self, live: Live, facts: tuple[AnyFact, ...], guard: New | Lifecycle | Turn, size: int
+        self,
+        live: Live,
+        facts: tuple[AnyFact, ...],
+        guard: New | Lifecycle | Turn,
+        size: int,
+        then: Callable[[], None] | None = None,
     ) -> asyncio.Future[Appended]:
-        """Append and, once committed, take the facts in and ring. Awaiting the future comes after both."""
+        """Append; once committed, take the facts in, do what follows, and ring. Awaiting the future comes after that.
+
+        Whoever awaits it may be cancelled (its client left): the append and what follows from it happen all the same.
+        """
         head = live.head
-        future = asyncio.ensure_future(
+        answer: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
+        written = asyncio.ensure_future(
             self._store.append(Append(uid=head.uid, scope=head.scope, facts=facts, guard=guard, size=size))
         )
         live.pins += 1
-        if future.done():  # awaiting it would not yield, so a callback would come too late
-            self._committed(live, facts, size, future)
-        else:
-            future.add_done_callback(partial(self._committed, live, facts, size))
-        return future
+        written.add_done_callback(partial(self._written, live, facts, size, then, answer))
+        return answer
 
-    def _committed(self, live: Live, facts: tuple[AnyFact, ...], size: int, future: asyncio.Future[Appended]) -> None:
-        if future.cancelled() or future.exception() is not None:
+    def _written(
+        self,
+        live: Live,
+        facts: tuple[AnyFact, ...],
+        size: int,
+        then: Callable[[], None] | None,
+        answer: asyncio.Future[Appended],
+        written: asyncio.Future[Appended],
+    ) -> None:
+        try:
+            error = written.exception()
+            if error is None:
+                self._commit(live, facts, size, written.result())
+                if then is not None:
+                    then()
+        finally:
             self.unpin(live)
+        if answer.done():
             return
-        done = future.result()
+        if error is None:
+            answer.set_result(written.result())
+        else:
+            answer.set_exception(error)
+
+    def _commit(self, live: Live, facts: tuple[AnyFact, ...], size: int, done: Appended) -> None:
         head = done.head
         if live.head.seq == 0:
             self._enter(live)
@@ -216,7 +242,6 @@ class Lives:
         if live.settlers and head.settled:
             _release(live)
         self._bus.ring(head.uid)
-        self.unpin(live)
 
     def overtake(self, live: Live, head: Head) -> None:
         """Somebody else moved the task: nothing cached about it holds any more."""

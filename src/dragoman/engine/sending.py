@@ -1,8 +1,8 @@
 """Taking a message in: a new task, a further message to one, an answer, a repeat, or a direct reply."""
 
 import asyncio
-import contextvars
 import logging
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -16,7 +16,6 @@ from dragoman.engine.turns import Turns, Waiting
 from dragoman.model.errors import (
     CallerError,
     Conflict,
-    DragomanError,
     InvalidAgentResponse,
     InvalidParams,
     KeyTaken,
@@ -26,8 +25,8 @@ from dragoman.model.errors import (
 from dragoman.model.facts import AnyFact
 from dragoman.model.messages import Message
 from dragoman.model.operations import Call, SendMessage
-from dragoman.model.tasks import TaskState
-from dragoman.ports import Agent, KeyRecord, Lifecycle, New, Route, TurnHandle
+from dragoman.model.tasks import Head, TaskState
+from dragoman.ports import KeyRecord, Lifecycle, New, Route
 
 log = logging.getLogger("dragoman.turn")
 
@@ -81,22 +80,31 @@ class Sending:
         if not waits:
             facts = (created, lifecycle.started(now, turns.ids.uid(), 1, replica=turns.replica))
         live = self._lives.begin(uid, scope, guard)
+
+        def begin() -> None:
+            if waits:
+                turns.queue(Waiting(live, route, created, call.principal))
+            else:
+                turns.begin(live, route, created, call.principal)
+
         try:
-            await self._lives.append(live, facts, guard, weigh_message(message) + 120)
+            await self._lives.append(live, facts, guard, weigh_message(message) + 120, begin)
+            return Accepted(live, 1)
         except KeyTaken as taken:
             record = taken.record
             assert isinstance(record, KeyRecord), "the store says for what the key was used"
+            self._lives.unpin(live)
             return await self._repeat(call, record, key)
         except Conflict as conflict:
+            self._lives.unpin(live)
             raise InvalidParams(f"the id {guard.id} is taken; choose another", "message.taskId") from conflict
         except OutcomeUnknown:
+            self._lives.unpin(live)
             await self._end_orphan(call, guard.id)
             raise
-        if waits:
-            turns.queue(Waiting(live, route, created, call.principal))
-        else:
-            turns.begin(live, route, created, call.principal)
-        return Accepted(live, 1)
+        except BaseException:
+            self._lives.unpin(live)
+            raise
 
     async def _end_orphan(self, call: Call, id: str) -> None:
         """Nobody knows whether the task came to be. If it did, its caller was told otherwise: end it."""
@@ -121,24 +129,26 @@ class Sending:
                 facts = lifecycle.answered(head, fact, now, turns.replica)
             else:
                 facts = (lifecycle.received(op, message, call.extensions, now),)
+            go_on = partial(self._answer, live, head, message, call) if placement == "answer" else None
             try:
                 guard = Lifecycle(head.version)
-                done = await self._lives.append(live, facts, guard, weigh_message(message) + 120)
+                done = await self._lives.append(live, facts, guard, weigh_message(message) + 120, go_on)
+                return Accepted(live, done.first)
             except Conflict:
                 if live.head.version == head.version:
                     await turns.catch_up(live)
-                continue
             except OutcomeUnknown:
                 await turns.catch_up(live)
-                if placement == "answer" and not head.held and live.head.epoch > head.epoch:
-                    await turns.replay(live, call.principal)
+                if placement == "answer" and live.head.version > head.version:
+                    self._answer(live, head, message, call)
                 raise
-            if placement == "answer":
-                if head.held and live.run is not None:
-                    live.run.answer(message)
-                elif not head.held:
-                    await turns.replay(live, call.principal)
-            return Accepted(live, done.first)
+
+    def _answer(self, live: Live, head: Head, message: Message, call: Call) -> None:
+        """The answer is committed: hand it to the handler that waits, or run the handler again."""
+        if not head.held:
+            self._turns.spawn(self._turns.replay(live, call.principal))
+        elif live.run is not None:
+            live.run.answer(message)
 
     # --- repeats
 
@@ -192,31 +202,27 @@ class Sending:
                     return again
                 self._lives.unpin(again.live)
                 raise InvalidParams("was used before for a task; use a new key", "idempotencyKey")
+        return await turns.owned(self._reply(call, op, route, key))
+
+    async def _reply(self, call: Call, op: SendMessage, route: Route, key: KeyRecord | None) -> Message:
+        turns = self._turns
         context_id = op.message.context_id or turns.ids.uid()
         message = _addressed(op.message, "", context_id)
         handle = DirectTurn(call, op, message, route, turns.clock)
-        agent = turns.agent(call.scope.agent)
-        task = asyncio.get_running_loop().create_task(_reply(agent, route, handle), context=contextvars.Context())
         try:
-            reply = await asyncio.wait_for(task, route.timeout_ms / 1000 if route.timeout_ms else None)
-        except DragomanError as error:
-            if isinstance(error, CallerError):
-                raise
-            raise InvalidAgentResponse("The agent failed while answering.") from error
+            async with asyncio.timeout(route.timeout_ms / 1000 if route.timeout_ms else None):
+                reply = await turns.agent(call.scope.agent).reply(route, handle)
+        except CallerError:
+            raise
         except Exception as error:
             log.exception("the agent raised", extra={"dragoman.skill": route.skill})
             raise InvalidAgentResponse("The agent failed while answering.") from error
-        if not reply.context_id or not reply.message_id:
-            reply = msgspec.structs.replace(
-                reply, context_id=reply.context_id or context_id, message_id=reply.message_id or turns.ids.uid()
-            )
+        reply = msgspec.structs.replace(
+            reply, context_id=reply.context_id or context_id, message_id=reply.message_id or turns.ids.uid()
+        )
         if key is not None:
             await self._store.keep_key(call.scope, KeyRecord(key.key, key.digest, "", reply, key.at))
         return reply
-
-
-async def _reply(agent: Agent, route: Route, handle: TurnHandle) -> Message:
-    return await agent.reply(route, handle)
 
 
 def _addressed(message: Message, task_id: str, context_id: str) -> Message:

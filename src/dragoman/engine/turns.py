@@ -1,10 +1,12 @@
 """All turns of this process: starting them, the next one, and ending what does not end by itself."""
 
 import asyncio
+import contextvars
 import logging
 from collections import deque
 from collections.abc import Coroutine, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from dragoman.core import lifecycle
 from dragoman.core.fold import view
@@ -21,6 +23,7 @@ from dragoman.ports import Agent, Clock, Ids, Lifecycle, Query, Route, Store, Tu
 
 log = logging.getLogger("dragoman.turn")
 
+T = TypeVar("T")
 Context = tuple[Scope, str]
 
 
@@ -58,7 +61,7 @@ class Turns:
         self.runs: set[Run] = set()
         self._held = 0
         self._queues: dict[Context, deque[Waiting]] = {}
-        self._background: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[Any]] = set()
         self._idle: asyncio.Event | None = None
         self.stopping = False
 
@@ -98,7 +101,17 @@ class Turns:
         self._queues[waiting.live.head.scope, waiting.live.head.context_id].append(waiting)
 
     async def replay(self, live: Live, principal: Principal) -> None:
-        """Run the task's current turn again, with what its log remembers."""
+        """Run the task's current turn again, with what its log remembers. A turn that cannot be run is failed."""
+        live.pins += 1
+        try:
+            await self._replay(live, principal)
+        except Exception:
+            log.exception("a turn could not be run again", extra={"a2a.task.id": live.head.id})
+            await self.settle(live, TaskState.FAILED, "The turn could not be continued.")
+        finally:
+            self.lives.unpin(live)
+
+    async def _replay(self, live: Live, principal: Principal) -> None:
         await self.lives.folded(live)
         head = live.head
         journal = Journal()
@@ -107,8 +120,9 @@ class Turns:
             journal.remember(entry.fact for entry in entries)
             after = entries[-1].seq
         source = await self._message(head, journal.of)
-        agent = self.agent(head.scope.agent)
-        self.begin(live, agent.route(source.message, source.metadata), source, principal, journal)
+        route = self.agent(head.scope.agent).route(source.message, source.metadata)
+        if (live.head.turn, live.head.epoch) == (head.turn, head.epoch) and not live.head.terminal:
+            self.begin(live, route, source, principal, journal)
 
     async def source(self, head: Head) -> Created | Received:
         """The message the task's current turn answers, or will when it starts."""
@@ -194,16 +208,20 @@ class Turns:
                     run = live.run
                     patience = run.route.cancel_ms if run is not None else 0
                     fact = lifecycle.cancel_requested(now, patience)
-                    await self.lives.append(live, (fact,), Lifecycle(head.version), 60)
-                    asyncio.get_running_loop().call_later(patience / 1000, self._force, live)
-                    if live.run is not None:
-                        live.run.stop("cancel")
+                    reach = partial(self._reach, live, patience)
+                    await self.lives.append(live, (fact,), Lifecycle(head.version), 60, reach)
             except Conflict:
                 continue
             while not live.head.terminal and live.run is not None:
                 await self.settled(live)
             if live.head.terminal:
                 policy = Policy(cancel_again=policy.cancel_again | {TaskState.CANCELED})
+
+    def _reach(self, live: Live, patience: int) -> None:
+        """The request is committed: tell the code, and stop waiting for it at the deadline."""
+        asyncio.get_running_loop().call_later(patience / 1000, self._force, live)
+        if live.run is not None:
+            live.run.stop("cancel")
 
     def _force(self, live: Live) -> None:
         if not live.head.terminal:
@@ -272,6 +290,13 @@ class Turns:
         task = asyncio.get_running_loop().create_task(work)
         self._background.add(task)
         task.add_done_callback(self._reap)
+
+    async def owned(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do it in a task and a context of our own: whoever waits may leave, the work goes on."""
+        task = asyncio.get_running_loop().create_task(work, context=contextvars.Context())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+        return await asyncio.shield(task)
 
     def _reap(self, task: asyncio.Task[None]) -> None:
         self._background.discard(task)
