@@ -11,7 +11,9 @@ from typing import Any
 
 from dragoman.app.settings import AgentSettings, SettingsError
 from dragoman.ports import Agent
+from dragoman.wire.classify import RESERVED
 
+SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 AGENT_METHODS = ("profile", "route", "run", "reply", "close")
 
 
@@ -29,15 +31,21 @@ def load(target: str) -> Agent:
 
 
 def load_all(agents: Sequence[AgentSettings]) -> dict[str, Agent]:
-    """Every configured agent by its slug. The first is also the one at the root."""
+    """Every configured agent by its slug. The first is the one at the root, and needs none."""
     found: dict[str, Agent] = {}
     for each in agents:
         agent = load(each.target)
-        slug = each.slug or (slug_of(agent.profile.name) if len(agents) > 1 else "")
-        if slug in found:
-            raise SettingsError(f"Two agents are called {slug!r}: give one of them another slug.")
-        found[slug] = agent
+        take(each.slug or (slug_of(agent.profile.name) if found else ""), agent, found)
     return found
+
+
+def take(slug: str, agent: Agent, found: dict[str, Agent]) -> None:
+    """Note an agent under a slug that is free and can stand in a path."""
+    if slug in found:
+        raise SettingsError(f"Two agents are called {slug!r}: give one of them another slug.")
+    if slug and (not SLUG.fullmatch(slug) or slug in RESERVED):
+        raise SettingsError(f"No agent can be called {slug!r}: use letters, digits and dashes, and no name of ours.")
+    found[slug] = agent
 
 
 def slug_of(name: str) -> str:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from dragoman.app import wiring
+from dragoman.app import checks, wiring
 from dragoman.app.settings import Settings
 from dragoman.app.sources import resolve
 from dragoman.ports import Agent
@@ -37,56 +37,56 @@ class Application:
     """An ASGI application that starts when it is first needed, once, and can be started again after it stopped."""
 
     def __init__(self, agents: dict[str, Agent], settings: Settings) -> None:
-        wiring.check(settings)
+        checks.values(settings)
         self.agents = agents
         self.settings = settings
         self._starting: asyncio.Lock | None = None
-        self._parts: wiring.Parts | None = None
+        self._works: wiring.Works | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._run_lifespan(receive, send)
             return
-        parts = self._parts or await self.start()
-        await parts.http(scope, receive, send)
+        works = self._works or await self.start()
+        await works.site(scope, receive, send)
 
     @property
     def ready(self) -> bool:
-        return self._parts is not None
+        return self._works is not None
 
-    async def start(self) -> wiring.Parts:
+    async def start(self) -> wiring.Works:
         """Open the store and recover what was running. However many requests come at once, this happens once."""
         if self._starting is None:
             self._starting = asyncio.Lock()
         async with self._starting:
-            if self._parts is None:
-                parts = wiring.assemble(self.agents, self.settings)
+            if self._works is None:
+                works = wiring.Works(self.agents, self.settings)
                 try:
-                    await parts.engine.start()
+                    await works.start()
                 except BaseException:
-                    await parts.engine.close()
+                    await works.close()
                     raise
-                self._parts = parts
-            return self._parts
+                self._works = works
+            return self._works
 
     async def drain(self, seconds: float | None = None) -> None:
         """Refuse new messages, let running turns end, then end streams so that their clients resume elsewhere.
 
         Call it when the host is told to stop, before it waits for its connections: open streams would keep it waiting.
         """
-        if self._parts is not None:
-            await self._parts.drain(self.settings.server.drain if seconds is None else seconds)
+        if self._works is not None:
+            await self._works.drain(self.settings.server.drain if seconds is None else seconds)
 
     async def stop(self) -> None:
         """Drain and close. A later request would start it again."""
-        parts = self._parts
-        if parts is None:
+        works = self._works
+        if works is None:
             return
         try:
-            await parts.drain(self.settings.server.drain)
+            await works.drain(self.settings.server.drain)
         finally:
-            self._parts = None
-            await parts.close()
+            self._works = None
+            await works.close()
 
     @asynccontextmanager
     async def lifespan(self, app: object = None) -> AsyncGenerator[None]:

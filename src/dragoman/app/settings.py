@@ -23,7 +23,7 @@ class SettingsError(DragomanError):
 
 
 class AgentSettings(Struct, frozen=True, kw_only=True):
-    """One agent of a `[[agents]]` list. The first is served at the root, each at /agents/<slug>/."""
+    """One agent of a `[[agents]]` list. The first is served at the root, each with a slug at /agents/<slug>/."""
 
     target: str
     slug: str = ""
@@ -45,6 +45,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     idle_timeout: Seconds = Seconds(75)
     card_max_age: Seconds = Seconds(300)
     require_version: bool = False
+    open_extended_card: bool = False
     backlog: int = 2048
 
 
@@ -65,7 +66,9 @@ class LimitSettings(Struct, frozen=True, kw_only=True):
     head: Bytes = Bytes(32 * KIB)
     parts: int = 1_000
     depth: int = 64
+    requests: int = 20_000
     streams: int = 10_000
+    streams_per_caller: int = 5_000
     running: int = 10_000
     held: int = 1_000
     inbox: int = 8

@@ -26,7 +26,8 @@ def resolve(
 ) -> Settings:
     """All sources, folded into one frozen object. Raises SettingsError.
 
-    Flags that are None were not given; `--public-url` and `public_url` are one. Without `file`, DRAGOMAN_CONFIG names it, else ./dragoman.toml is read if it exists.
+    Flags that are None were not given; `--public-url` and `public_url` are one.
+    Without `file`, DRAGOMAN_CONFIG names it, else ./dragoman.toml is read if it exists.
     """
     environ = os.environ if environ is None else environ
     values: dict[str, Any] = {}

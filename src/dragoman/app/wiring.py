@@ -2,33 +2,38 @@
 
 from collections.abc import Mapping, Sequence
 
-from dragoman.app.loading import is_agent, slug_of
+from dragoman.app.loading import is_agent, slug_of, take
 from dragoman.app.settings import Settings, SettingsError
 from dragoman.app.stores import MemoryChoice, choose
 from dragoman.app.system import SortedIds, SystemClock
 from dragoman.bus.local import LocalBus
 from dragoman.engine.engine import Engine
 from dragoman.engine.limits import Limits
+from dragoman.gateway.gateway import Gateway
+from dragoman.gateway.settings import GatewaySettings
 from dragoman.ports import Agent, Store
+from dragoman.server.asgi import Site
+from dragoman.server.settings import ServerSettings
+from dragoman.wire.settings import WireSettings
 
 Agents = Agent | Sequence[Agent] | Mapping[str, Agent]
 
 
 def named(agents: Agents) -> dict[str, Agent]:
-    """One agent, several, or several by slug → by slug. The first is also the one at the root."""
+    """One agent, several, or several by slug → by slug. The first is the one at the root."""
     if isinstance(agents, Mapping):
-        found = dict(agents)
+        given = list(agents.items())
     elif isinstance(agents, Sequence):
-        found = {slug_of(each.profile.name) if len(agents) > 1 else "": each for each in agents}
-        if len(found) < len(agents):
-            raise SettingsError("Two agents have the same name: give them slugs, as in {'first': one, 'second': two}.")
+        given = [("", each) for each in agents]
     else:
-        found = {"": agents}
-    if not found:
-        raise SettingsError("There is no agent to serve.")
-    for each in found.values():
+        given = [("", agents)]
+    found: dict[str, Agent] = {}
+    for slug, each in given:
         if not is_agent(each):
             raise SettingsError(f"Cannot serve a {type(each).__name__}: make an agent with dragoman.Agent(...).")
+        take(slug or (slug_of(each.profile.name) if found else ""), each, found)
+    if not found:
+        raise SettingsError("There is no agent to serve.")
     return found
 
 
@@ -63,12 +68,69 @@ def limits(settings: Settings) -> Limits:
     )
 
 
-def engine(agents: Mapping[str, Agent], settings: Settings) -> Engine:
-    return Engine(
-        store=store(settings),
-        bus=LocalBus(),
-        agents=agents,
-        clock=SystemClock(),
-        ids=SortedIds(),
-        limits=limits(settings),
+def door(settings: Settings) -> GatewaySettings:
+    host = settings.server.host
+    return GatewaySettings(
+        # Who listens on an address of their own is called by it; the wildcard addresses are nobody's name.
+        hosts=settings.server.allowed_hosts + (() if host in ("", "0.0.0.0", "::") else (host,)),
+        origins=settings.server.allowed_origins,
+        proxies=settings.server.trusted_proxies,
+        public_url=settings.server.public_url,
+        streams=settings.limits.streams,
+        streams_per_caller=settings.limits.streams_per_caller,
+        requests=settings.limits.requests,
+        open_extended_card=settings.server.open_extended_card,
     )
+
+
+def serving(settings: Settings) -> ServerSettings:
+    return ServerSettings(
+        body_limit=settings.limits.body,
+        keepalive_seconds=settings.server.keepalive,
+        card_max_age=int(settings.server.card_max_age),
+        access_log=settings.log.requests,
+        head_seconds=settings.server.head_timeout,
+        head_limit=settings.limits.head,
+        body_seconds=settings.server.body_timeout,
+        idle_seconds=settings.server.idle_timeout,
+        drain_seconds=settings.server.drain,
+        close_seconds=settings.server.close,
+        backlog=settings.server.backlog,
+    )
+
+
+def reading(settings: Settings) -> WireSettings:
+    return WireSettings(
+        require_version=settings.server.require_version,
+        max_depth=settings.limits.depth,
+        max_parts=settings.limits.parts,
+    )
+
+
+class Works:
+    """The running parts, with one life: start before the first request, drain while requests still run, close last."""
+
+    def __init__(self, agents: Mapping[str, Agent], settings: Settings) -> None:
+        self._agents = agents
+        self._engine = Engine(
+            store=store(settings),
+            bus=LocalBus(),
+            agents=agents,
+            clock=SystemClock(),
+            ids=SortedIds(),
+            limits=limits(settings),
+        )
+        gateway = Gateway(engine=self._engine, agents=agents, settings=door(settings))
+        self.site = Site(gateway=gateway, settings=serving(settings), wire=reading(settings))
+
+    async def start(self) -> None:
+        await self._engine.start()
+
+    async def drain(self, seconds: float) -> None:
+        self.site.readiness.stage = "stopping"
+        await self._engine.drain(seconds)
+
+    async def close(self) -> None:
+        await self._engine.close()
+        for agent in self._agents.values():
+            await agent.close()

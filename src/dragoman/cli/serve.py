@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from dragoman.app.settings import SettingsError
+from dragoman.model.errors import DragomanError
 
 DEMO = "dragoman.demo:agent"
 
@@ -29,36 +30,32 @@ def command(target: str | None, config: str | None, reload: bool, extra: tuple[s
     try:
         flags = {f"--{name.replace('_', '-')}": value for name, value in given.items()} | _pairs(extra)
         run(target, flags, config, reload)
-    except SettingsError as error:
-        # What a person typed or wrote is wrong: their sentence, no traceback, and the status for wrong usage.
+    except DragomanError as error:
+        # What a person typed, wrote or has running is in the way: a sentence for them, no traceback.
         click.echo(f"Error: {error}", err=True)
-        sys.exit(2)
+        sys.exit(2 if isinstance(error, SettingsError) else 1)
 
 
 def run(target: str | None, flags: dict[str, Any], config: str | None, reload: bool) -> None:
-    from dragoman.app.sources import resolve, strays
+    from dragoman.app import checks
+    from dragoman.app.sources import resolve
 
     settings = resolve(flags, file=config)
+    checks.values(settings)
+    checks.reach(settings)
     if reload:
         from dragoman.cli.reload import supervise
 
         sys.exit(supervise(_arguments(), target, config))
 
+    from dragoman.app.banner import banner
     from dragoman.app.loading import load, load_all
-    from dragoman.app.logs import configure
-    from dragoman.app import binding
-    from dragoman.app.serving import run_server
-    from dragoman.cli.banner import banner
+    from dragoman.app.serving import run as serve
 
-    binding.check(settings)
-    configure(settings.log.level, settings.log.format)
-    if names := strays():
-        import logging
-
-        logging.getLogger("dragoman").warning("these variables set nothing: %s", ", ".join(names))
-    demo = target is None and not settings.agents
-    agents = load_all(settings.agents) if target is None and settings.agents else {"": load(target or DEMO)}
-    run_server(agents, settings, lambda base: click.echo(banner(base, list(agents), settings, demo=demo)))
+    configured = settings.agents if target is None else ()
+    agents = load_all(configured) if configured else {"": load(target or DEMO)}
+    demo = target is None and not configured
+    serve(agents, settings, lambda url: click.echo(banner(url, settings, agents, demo=demo)))
 
 
 def _pairs(extra: tuple[str, ...]) -> dict[str, str]:

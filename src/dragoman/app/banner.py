@@ -1,5 +1,7 @@
 """What the terminal shows once the server listens: where the card is, and commands that work when pasted."""
 
+from collections.abc import Iterable
+
 from dragoman.app.settings import Settings
 
 SEND = """  curl -s {base}/message:send -H 'content-type: application/json' \\
@@ -15,11 +17,11 @@ ANSWER = """  task=$(curl -s {base}/message:send -H 'content-type: application/j
     -d '{{"message":{{"messageId":"4","taskId":"'$task'","role":"ROLE_USER","parts":[{{"text":"blue"}}]}}}}'"""
 
 
-def banner(base: str, slugs: list[str], settings: Settings, *, demo: bool) -> str:
-    """`base` is where callers reach us, without a slash at the end."""
+def banner(url: str, settings: Settings, slugs: Iterable[str] = (), *, demo: bool = False) -> str:
+    """`url` is where we listen; callers may know us by another one."""
+    base = (settings.server.public_url or url).rstrip("/")
     lines = ["", f"Card   {base}/.well-known/agent-card.json"]
-    if len(slugs) > 1:
-        lines += [f"       {base}/agents/{slug}/.well-known/agent-card.json" for slug in slugs]
+    lines += [f"       {base}/agents/{slug}/.well-known/agent-card.json" for slug in slugs if slug]
     lines += [f"Tasks  {settings.store.url}", ""]
     if demo:
         lines += ["Say something:", SEND.format(base=base, text="hello"), ""]

@@ -1,0 +1,48 @@
+"""What settings must mean together. Decided before anything is opened."""
+
+from ipaddress import ip_address, ip_network
+from urllib.parse import urlsplit
+
+from dragoman.app.settings import Settings, SettingsError
+from dragoman.app.stores import choose
+
+
+def values(settings: Settings) -> None:
+    """Values that have the right type and still mean nothing. Raises SettingsError."""
+    choose(settings.store.url)
+    if url := settings.server.public_url:
+        split = urlsplit(url)
+        if split.scheme not in ("http", "https") or not split.hostname or split.query or split.fragment:
+            raise SettingsError(
+                f"{settings.origin('public_url')}: Expected an address such as https://desk.example, got {url!r}."
+            )
+    for proxy in settings.server.trusted_proxies:
+        try:
+            ip_network(proxy, strict=False)
+        except ValueError:
+            raise SettingsError(
+                f"{settings.origin('trusted_proxies')}: Expected an address or a network such as 10.0.0.0/8, "
+                f"got {proxy!r}."
+            ) from None
+
+
+def reach(settings: Settings) -> None:
+    """Refuse to listen beyond this machine while nobody has to log in, unless that is what was asked for."""
+    host = settings.server.host
+    if loopback(host) or settings.server.allow_public:
+        return
+    raise SettingsError(
+        f"Not listening on {host or 'every address'} ({settings.origin('host')}): other machines can reach it, "
+        "and nobody has to log in to use these agents. Listen on 127.0.0.1, or, if something in front of this server "
+        "checks who is calling, say so with --allow-public (DRAGOMAN_ALLOW_PUBLIC=true)."
+    )
+
+
+def loopback(host: str) -> bool:
+    """Whether only this machine can reach it. A name other than localhost may mean anything, so it does not count."""
+    if host.lower().rstrip(".") == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

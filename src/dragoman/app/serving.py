@@ -1,0 +1,47 @@
+"""`serve()`: agents on a port of our own, until somebody stops us."""
+
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dragoman.app import checks, wiring
+from dragoman.app.banner import banner
+from dragoman.app.logs import configure
+from dragoman.app.settings import Settings
+from dragoman.app.sources import resolve, strays
+from dragoman.ports import Agent
+from dragoman.server.run import Listener
+from dragoman.server.run import run as run_listener
+
+log = logging.getLogger("dragoman")
+
+
+def serve(agents: wiring.Agents, *, config: str | Path | None = None, **settings: Any) -> None:
+    """Serve one agent or several (a list, or a dictionary by slug) and return when stopped by SIGINT or SIGTERM.
+
+    Settings are those of docs/configuration.md, as keywords: `port=9000`, `store="memory://"`. Environment and file
+    count too. Raises SettingsError before anything is opened, CannotListen when the address is taken.
+    """
+    found = resolve(settings, file=config)
+    run(wiring.named(agents), found, lambda url: print(banner(url, found), flush=True))  # noqa: T201
+
+
+def run(agents: Mapping[str, Agent], settings: Settings, opened: Callable[[str], None]) -> None:
+    """Serve until stopped. `opened` is called with our address once requests are answered."""
+    checks.values(settings)
+    checks.reach(settings)
+    configure(settings.log.level, settings.log.format)
+    if names := strays():
+        log.warning("These variables set nothing: %s", ", ".join(names))
+    if not checks.loopback(settings.server.host):
+        log.warning("Listening on %s: anybody who can reach it can use these agents", settings.server.host)
+    works = wiring.Works(agents, settings)
+    listener = Listener(
+        works.site,
+        works,
+        host=settings.server.host,
+        port=settings.server.port,
+        settings=wiring.serving(settings),
+    )
+    run_listener(listener, opened)
