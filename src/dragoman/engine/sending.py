@@ -89,22 +89,26 @@ class Sending:
 
         try:
             await self._lives.append(live, facts, guard, weigh_message(message) + 120, begin)
-            return Accepted(live, 1)
-        except KeyTaken as taken:
-            record = taken.record
+        except asyncio.CancelledError:
+            self._lives.unpin(live)
+            raise
+        except BaseException as error:
+            self._lives.unpin(live)
+            if not waits:
+                turns.free(scope, context_id, route)
+            return await self._uncreated(call, guard, error)
+        return Accepted(live, 1)
+
+    async def _uncreated(self, call: Call, guard: New, error: BaseException) -> Accepted | Message:
+        if isinstance(error, KeyTaken):
+            record = error.record
             assert isinstance(record, KeyRecord), "the store says for what the key was used"
-            self._lives.unpin(live)
-            return await self._repeat(call, record, key)
-        except Conflict as conflict:
-            self._lives.unpin(live)
-            raise InvalidParams(f"the id {guard.id} is taken; choose another", "message.taskId") from conflict
-        except OutcomeUnknown:
-            self._lives.unpin(live)
+            return await self._repeat(call, record, guard.key)
+        if isinstance(error, Conflict):
+            raise InvalidParams(f"the id {guard.id} is taken; choose another", "message.taskId") from error
+        if isinstance(error, OutcomeUnknown):
             await self._end_orphan(call, guard.id)
-            raise
-        except BaseException:
-            self._lives.unpin(live)
-            raise
+        raise error
 
     async def _end_orphan(self, call: Call, id: str) -> None:
         """Nobody knows whether the task came to be. If it did, its caller was told otherwise: end it."""

@@ -93,7 +93,18 @@ class Turns:
         run.start()
 
     def must_wait(self, scope: Scope, context_id: str, route: Route) -> bool:
-        return bool(route.serialize) and (scope, context_id) in self._queues
+        """Whether the context is taken. If it is free it is taken now: begin a turn in it, or `free` it."""
+        if not route.serialize:
+            return False
+        if (scope, context_id) in self._queues:
+            return True
+        self._queues[scope, context_id] = deque()
+        return False
+
+    def free(self, scope: Scope, context_id: str, route: Route) -> None:
+        """The context's turn is over, or did not come to be: the next one may start."""
+        if route.serialize:
+            self._start_waiting((scope, context_id))
 
     def queue(self, waiting: Waiting) -> None:
         """Start this task's first turn when its context is free. Keeps the task pinned."""
@@ -161,8 +172,8 @@ class Turns:
         if live.head.cancel_by and not live.head.terminal and live.run is None and not self.stopping:
             self.spawn(self._cancel_now(live))
         self.lives.unpin(live)
-        if run.route.serialize and live.run is None:
-            self._start_waiting((live.head.scope, live.head.context_id))
+        if live.run is None:
+            self.free(live.head.scope, live.head.context_id, run.route)
         if not self.runs and self._idle is not None:
             self._idle.set()
 
