@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from dragoman.core.fold import Fold
 from dragoman.model.errors import HandlerChanged
-from dragoman.model.facts import AnyFact, Asked, Chunk, Received, Started, Stepped
+from dragoman.model.facts import AnyFact, Asked, Chunk, Received, Resumed, Started, Stepped
 from dragoman.model.messages import Artifact, Message
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -26,9 +26,13 @@ def digest(value: Any) -> str:
 
 
 class Question(Struct):
-    """What was asked at an ordinal. `passed` once the turn went on, with an answer or (authorization) without."""
+    """What was asked at an ordinal. `passed` once the turn went on, with an answer or (authorization) without.
+
+    A held question passes only by being answered: a start after it may just as well follow a crash.
+    """
 
     digest: str
+    held: bool = False
     answer: Message | None = None
     passed: bool = False
 
@@ -50,12 +54,14 @@ class Journal:
             if isinstance(fact, Started):
                 if fact.attempt == 1:
                     self.of = fact.of
-                if self.delivered >= 0:
+                if self.delivered >= 0 and not self.questions[self.delivered].held:
                     self.questions[self.delivered].passed = True
+            elif isinstance(fact, Resumed):
+                self.questions[self.delivered].passed = True
             elif isinstance(fact, Stepped):
                 self.steps[fact.name, fact.nth] = fact
             elif isinstance(fact, Asked):
-                self.questions[fact.n] = Question(fact.digest)
+                self.questions[fact.n] = Question(fact.digest, fact.hold)
                 self.delivered = fact.n
                 self._dirty.clear()
             elif isinstance(fact, Received) and fact.answers in self.questions:
