@@ -26,7 +26,7 @@ def page_position(token: str) -> tuple[int, str]:
     try:
         raw = urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode()
         at, _, uid = raw.partition(".")
-        if not uid or page_token(int(at), uid) != token:
+        if not uid or len(at) > 18 or page_token(int(at), uid) != token:  # a store's numbers end at 64 bits
             raise ValueError
         return int(at), uid
     except (ValueError, UnicodeError) as error:
