@@ -25,7 +25,7 @@ SCOPE = Scope("agent")
 
 
 def head(**members: Any) -> Head:
-    return Head(**{"uid": "u", "scope": SCOPE, "id": "t", "context_id": "c", **members})
+    return Head(uid="u", scope=SCOPE, id="t", context_id="c", **members)
 
 
 def message(text: str = "hello", **members: Any) -> Message:
@@ -44,8 +44,8 @@ def received(text: str = "more", answers: int = -1, at: int = 1) -> Received:
     return Received(at=at, message=message(text), answers=answers)
 
 
-def started(turn: str = "one", epoch: int = 1, **members: Any) -> Started:
-    return Started(**{"at": 1, "status": status(), "turn": turn, "epoch": epoch, **members})
+def started(turn: str = "one", epoch: int = 1, at: int = 1, **members: Any) -> Started:
+    return Started(at=at, status=status(), turn=turn, epoch=epoch, **members)
 
 
 def said(text: str = "busy", n: int = 0) -> Said:

@@ -28,7 +28,6 @@ from tests.core.facts import (
     used,
 )
 
-
 T = TypeVar("T")
 
 
@@ -91,6 +90,7 @@ def whole(facts: Sequence[AnyFact]) -> View:
 class TestSplitting:
     @given(logs(), st.sets(st.integers(1, 32)))
     @example([created(), chunk("a", "b", append=False)], {2})
+    @example([created(), chunk("a", append=False), chunk("b")], {2, 3})
     @example([created(), started(), used(1, 0), used(1, 0)], {3})
     def test_a_checkpoint_and_the_rest_fold_to_the_same_task(self, facts: list[AnyFact], cuts: set[int]) -> None:
         assert view(by_cuts(facts, cuts).loaded(facts)) == whole(facts)
