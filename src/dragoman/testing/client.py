@@ -52,7 +52,7 @@ class Client:
         self._store = fspath(store)
         self._headers = dict(headers or {})
         self._timeout = timeout
-        self._settings = {"drain": 0, **settings}
+        self._settings: dict[str, Any] = {"drain": 0, **settings}
         self._app: App | None = None
         self._lifespan: Lifespan | None = None
         self._calls = 0
