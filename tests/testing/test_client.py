@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman import Agent, Message, Part, Reply, Role, Task, TaskState, Turn
+from dragoman.agents import SyncTurn
 from dragoman.testing import Client, Event, RpcError, text
 
 pytestmark = pytest.mark.anyio
@@ -93,6 +94,23 @@ async def test_a_direct_skill_answers_with_a_message() -> None:
         answer = await client.send("me", skill="direct")
         assert isinstance(answer, Message)
         assert (answer.role, answer.parts) == (Role.AGENT, (Part(text="hello"), Part(data={"from": "me"})))
+
+
+async def test_a_direct_skill_refuses_with_its_reason_and_fails_without_one() -> None:
+    agent = Agent("Direct")
+
+    @agent.skill(direct=True)
+    def answer(turn: SyncTurn) -> str:
+        if turn.text == "fail":
+            raise LookupError("secret")
+        return turn.text if turn.text != "reject" else turn.reject("not this")
+
+    async with Client(agent) as client:
+        assert text(await client.send("hi")) == "hi"
+        with pytest.raises(RpcError, match="-32602: not this"):
+            await client.send("reject")
+        with pytest.raises(RpcError, match="-32006: The agent failed"):
+            await client.send("fail")
 
 
 async def test_a_stream_shows_each_event_when_it_happens() -> None:
