@@ -167,9 +167,16 @@ class TestReading:
 
     @pytest.mark.parametrize("agent", ["", "curl/8", "python-httpx/0.28", "Go-http-client/1.1"])
     def test_bytes_that_were_encoded_twice_are_decoded_twice(self, agent: str) -> None:
-        twice = b64encode(b64encode(b"\x00\xff\x00")).decode()
+        twice = b64encode(b64encode(b"\x00\xff")).decode()
         message = {**USER_P03, "content": [{"file": {"fileWithBytes": twice}}]}
-        assert sent(message, headers={"user-agent": agent}).message.parts[0].raw == b"\x00\xff\x00"
+        assert sent(message, headers={"user-agent": agent}).message.parts[0].raw == b"\x00\xff"
+
+    def test_a_strangers_short_text_is_not_taken_for_base64(self) -> None:
+        message = {**USER_P03, "content": [{"file": {"fileWithBytes": b64encode(b"test").decode()}}]}
+        assert sent(message).message.parts[0].raw == b"test"
+        long = b64encode(b64encode(b"\xff" * 18)).decode()
+        message = {**USER_P03, "content": [{"file": {"fileWithBytes": long}}]}
+        assert sent(message).message.parts[0].raw == b"\xff" * 18
 
     def test_a_peer_known_to_encode_once_is_taken_at_its_word(self) -> None:
         message = {**USER_P03, "content": [{"file": {"fileWithBytes": b64encode(b"test").decode()}}]}

@@ -1,5 +1,6 @@
 """One understood request, and everything needed to answer it in its own dialect and binding."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
@@ -42,7 +43,7 @@ class Envoy(Struct, frozen=True):
     idempotency_key: str = ""
 
 
-class Exchange:
+class Exchange(ABC):
     """One request understood. Bindings subclass it; nothing else looks at its private parts.
 
     `activated` is set by whoever knows the agent's extensions; what it names is echoed.
@@ -159,17 +160,17 @@ class Exchange:
 
     _nothing: bytes = b"{}"
 
-    def _headers(self) -> Headers:
-        raise NotImplementedError
+    @abstractmethod
+    def _headers(self) -> Headers: ...
 
-    def _error_headers(self) -> Headers:
-        raise NotImplementedError
+    @abstractmethod
+    def _error_headers(self) -> Headers: ...
 
-    def _status(self, found: Fault) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def _status(self, found: Fault) -> int: ...
 
-    def _error(self, found: Fault) -> bytes:
-        raise NotImplementedError
+    @abstractmethod
+    def _error(self, found: Fault) -> bytes: ...
 
     def _marks(self) -> Headers:
         """The version that was spoken and the extensions that took effect."""

@@ -452,15 +452,12 @@ _sends = msgspec.json.Decoder(SendShape)
 
 
 def _part(shape: TextPart | FilePart | DataPart) -> Part:
-    match shape:
-        case TextPart():
-            return build_text(shape.text, shape.metadata)
-        case DataPart():
-            return build_data(shape.data, shape.metadata)
-        case FilePart(file):
-            return Part(
-                raw=file.content, url=file.uri, filename=file.name, media_type=file.mime_type, metadata=shape.metadata
-            )
+    if isinstance(shape, TextPart):
+        return build_text(shape.text, shape.metadata)
+    if isinstance(shape, DataPart):
+        return build_data(shape.data, shape.metadata)
+    file = shape.file
+    return Part(raw=file.content, url=file.uri, filename=file.name, media_type=file.mime_type, metadata=shape.metadata)
 
 
 def _sound(shape: SendShape, wire: WireSettings) -> bool:
