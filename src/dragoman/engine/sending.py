@@ -48,15 +48,16 @@ class Sending:
         """Commit the message. Only then does anybody learn of it."""
         self._turns.admit()
         message = op.message
-        route = self._turns.agent(call.scope.agent).route(message, op.metadata)
+        agent = self._turns.agent(call.scope.agent)
         if not message.task_id:
+            route = agent.route(message, op.metadata)
             if route.direct:
                 return await self._direct(call, op, route)
             return await self._create(call, op, route, "")
         live = await self._lives.open(call.scope, message.task_id)
         if live is None:
             if call.policy.adopt_id:
-                return await self._create(call, op, route, message.task_id)
+                return await self._create(call, op, agent.route(message, op.metadata), message.task_id)
             raise TaskNotFound(message.task_id)
         try:
             return await self._further(live, call, op)
