@@ -208,6 +208,7 @@ class Connection(HttpToolsProtocol):
         }
         cycle = Cycle(self, scope, version != "1.0" and parser.should_keep_alive(), self.expect_100_continue)
         self.cycle = cycle
+        self.headers: Any = None  # the scope's now, and gone with it while a stream stays
         if self.running is None or self.running.complete:
             self.running = cycle
             cycle.begin(self.app)

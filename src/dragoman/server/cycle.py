@@ -139,7 +139,7 @@ class Cycle:
             self.owner.transport.close()
             return
         self.keep_alive = False
-        self.head = None
+        self.left, self.chunked = -1, False
         headers = [(b"content-type", b"text/plain; charset=utf-8")]
         await self.send({"type": "http.response.start", "status": 500, "headers": headers})
         await self.send({"type": "http.response.body", "body": APOLOGY})
@@ -192,7 +192,6 @@ class Cycle:
     def _first(self, body: bytes, more: bool) -> bytes:
         if self.head is None:
             raise RuntimeError("http.response.start must come first")
-        self.started = True
         lines = [STATUS_LINES[self.status]]
         for name, value in self.owner.server_state.default_headers:
             lines += (name, b": ", value, b"\r\n")
@@ -227,6 +226,7 @@ class Cycle:
         head = b"".join(lines)
         if head.count(b"\n") != count + 1 or head.count(b"\r") != count + 1 or b"\0" in head:
             raise RuntimeError("a response header holds a line break")
+        self.started = True
         return head + self._framed(body, more)
 
     def _framed(self, body: bytes, more: bool) -> bytes:

@@ -154,6 +154,8 @@ def describe(root: str, profile: Profile) -> dict[str, Any]:
     _, components = msgspec.json.schema_components(
         list(dict.fromkeys(NAMED)), ref_template="#/components/schemas/{name}"
     )
+    for schema in components.values():
+        schema.pop("description", None)  # our docstrings speak to who reads the code
     paths: dict[str, Any] = {"/": {"post": _json_rpc()}}
     for template in MODERN:
         paths[template] = _verbs(template, "extendedAgentCard", legacy=False)

@@ -1,0 +1,355 @@
+"""What is served beside the protocol: cards with validators, probes, OPTIONS, CORS, and a description that is true."""
+
+import re
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import pytest
+
+from dragoman.gateway.settings import GatewaySettings
+from dragoman.model.cards import Profile, Skill
+from dragoman.server.openapi import LEGACY, MODERN
+from dragoman.server.settings import ServerSettings
+from dragoman.wire.classify import MOUNTS
+from tests.server.rig import SEND, Running, ScriptedAgent, ScriptedEngine, request, rpc, running
+
+pytestmark = pytest.mark.anyio
+
+CARDS = ["/.well-known/agent-card.json", "/.well-known/agent.json"]
+
+
+def get(target: str, **headers: str) -> bytes:
+    return request("GET", target, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+
+# --- cards
+
+
+@pytest.mark.parametrize("path", CARDS)
+async def test_a_card_comes_with_everything_needed_not_to_fetch_it_again(path: str) -> None:
+    async with running(settings=ServerSettings(card_max_age=77)) as server:
+        answer = await server.ask(get(path))
+        assert answer.status == 200
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.headers["cache-control"] == "public, max-age=77"
+        assert re.fullmatch(r'"[0-9a-f]{32}"', answer.headers["etag"])
+        assert parsedate_to_datetime(answer.headers["last-modified"])
+        assert answer.headers["vary"] == "Host, A2A-Version"
+        assert answer.json()["name"] == "Desk"
+
+
+@pytest.mark.parametrize("known", ["{etag}", "W/{etag}", '"other", {etag}', "*"])
+async def test_a_card_somebody_has_already_is_not_sent_again(known: str) -> None:
+    async with running() as server:
+        etag = (await server.ask(get(CARDS[0]))).headers["etag"]
+        again = await server.ask(get(CARDS[0], If_None_Match=known.format(etag=etag)))
+        assert (again.status, again.body) == (304, b"")
+        assert again.headers["etag"] == etag
+        assert "max-age" in again.headers["cache-control"]
+
+
+async def test_a_card_is_compared_by_time_only_when_nothing_better_is_known() -> None:
+    async with running() as server:
+        modified = (await server.ask(get(CARDS[0]))).headers["last-modified"]
+        assert (await server.ask(get(CARDS[0], If_Modified_Since=modified))).status == 304
+        assert (await server.ask(get(CARDS[0], If_Modified_Since="Thu, 01 Jan 1970 00:00:00 GMT"))).status == 200
+        assert (await server.ask(get(CARDS[0], If_Modified_Since="yesterday"))).status == 200
+        assert (await server.ask(get(CARDS[0], If_Modified_Since=modified, If_None_Match='"other"'))).status == 200
+
+
+async def test_each_version_has_its_own_card_and_its_own_tag() -> None:
+    async with running() as server:
+        union, modern, legacy = [
+            await server.ask(get(CARDS[0], **headers))
+            for headers in ({}, {"A2A_Version": "1.0"}, {"A2A_Version": "0.3"})
+        ]
+        assert len({union.headers["etag"], modern.headers["etag"], legacy.headers["etag"]}) == 3
+        assert "protocolVersion" in union.json() and "supportedInterfaces" in union.json()
+        assert "protocolVersion" not in modern.json()
+        assert "supportedInterfaces" not in legacy.json()
+        assert (await server.ask(get(f"{CARDS[0]}?A2A-Version=0.3"))).body == legacy.body
+
+
+async def test_a_card_names_the_address_it_was_asked_at() -> None:
+    async with running() as server:
+        card = (await server.ask(get(CARDS[0], Host=f"localhost:{server.port}"))).json()
+        assert card["url"] == f"http://localhost:{server.port}/"
+        assert [each["url"] for each in card["supportedInterfaces"][:2]] == [
+            f"http://localhost:{server.port}/",
+            f"http://localhost:{server.port}",
+        ]
+
+
+async def test_the_addresses_on_a_card_are_ones_that_answer() -> None:
+    async with running() as server:
+        for each in (await server.ask(get(CARDS[0], Host=f"127.0.0.1:{server.port}"))).json()["supportedInterfaces"]:
+            legacy = each["protocolVersion"] == "0.3"
+            path = each["url"].removeprefix(f"http://127.0.0.1:{server.port}")
+            if each["protocolBinding"] == "JSONRPC":
+                method = "tasks/get" if legacy else "GetTask"
+                answer = await server.ask(request(target=path, body=rpc(method, id="x")))
+                assert "result" in answer.json()
+            else:
+                answer = await server.ask(get(f"{path}{'/v1' if legacy else ''}/tasks/x"))
+                assert answer.status == 200
+
+
+async def test_the_configured_address_wins_over_every_header() -> None:
+    gateway = GatewaySettings(public_url="https://desk.example/a2a/", proxies=("127.0.0.1",))
+    async with running(gateway=gateway) as server:
+        card = (await server.ask(get(CARDS[0], X_Forwarded_Host="desk.example", X_Forwarded_Proto="http"))).json()
+        assert card["url"] == "https://desk.example/a2a/"
+        assert card["supportedInterfaces"][1]["url"] == "https://desk.example/a2a"
+
+
+@pytest.mark.parametrize(
+    ("headers", "url"),
+    [
+        ({"X_Forwarded_Proto": "https", "X_Forwarded_Host": "desk.example"}, "https://desk.example/"),
+        ({"X_Forwarded_Proto": "https"}, "https://127.0.0.1/"),
+        ({"X_Forwarded_Host": "desk.example", "X_Forwarded_Port": "8443"}, "http://desk.example:8443/"),
+        ({"X_Forwarded_Host": "desk.example", "X_Forwarded_Port": "80"}, "http://desk.example/"),
+        ({"X_Forwarded_Host": "desk.example", "X_Forwarded_Prefix": "/a2a/"}, "http://desk.example/a2a/"),
+        ({"Forwarded": 'for=10.0.0.9;host="desk.example:444";proto=https, for=127.0.0.1'}, "https://desk.example:444/"),
+    ],
+)
+async def test_addresses_are_right_behind_a_trusted_proxy(headers: dict[str, str], url: str) -> None:
+    gateway = GatewaySettings(proxies=("127.0.0.0/8",), hosts=("desk.example",))
+    async with running(gateway=gateway) as server:
+        assert (await server.ask(get(CARDS[0], **headers))).json()["url"] == url
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"X_Forwarded_Proto": "javascript"}, {"X_Forwarded_Prefix": '/a"b'}, {"X_Forwarded_Host": "a b"}],
+)
+async def test_a_proxy_that_forwards_nonsense_is_refused(headers: dict[str, str]) -> None:
+    async with running(gateway=GatewaySettings(proxies=("127.0.0.1",))) as server:
+        assert (await server.ask(get(CARDS[0], **headers))).status == 400
+
+
+async def test_forwarding_headers_of_anybody_else_are_refused() -> None:
+    async with running() as server:
+        for name in ("X_Forwarded_For", "X_Forwarded_Host", "X_Forwarded_Proto", "Forwarded", "X_Real_IP"):
+            assert (await server.ask(get(CARDS[0], **{name: "a"}))).status == 403
+
+
+async def test_several_agents_each_have_a_card_and_mounts_below_their_slug() -> None:
+    def named(name: str) -> ScriptedAgent:
+        skill = Skill(id="s", name="S", description="S", tags=("t",))
+        return ScriptedAgent(Profile(name=name, description=name, version="1", skills=(skill,)))
+
+    engine = ScriptedEngine()
+    async with running(engine, agents={"first": named("First"), "second": named("Second")}) as server:
+        root = (await server.ask(get(CARDS[0]))).json()
+        first = (await server.ask(get(f"/agents/first{CARDS[0]}"))).json()
+        second = (await server.ask(get(f"/agents/second{CARDS[1]}"))).json()
+        assert (root["name"], root["url"]) == ("First", "http://127.0.0.1/")
+        assert (first["name"], first["url"]) == ("First", "http://127.0.0.1/agents/first/")
+        assert (second["name"], second["url"]) == ("Second", "http://127.0.0.1/agents/second/")
+        for target in ("/", "/agents/first/", "/agents/first", "/agents/second", "/agents/second/"):
+            assert (await server.ask(request(target=target, body=rpc()))).status == 200
+        await server.ask(get("/agents/second/v1/tasks/x"))
+        await server.ask(get("/agents/second/acme/tasks/x"))
+        assert [call.scope.agent for _, call, _ in engine.calls] == ["first"] * 3 + ["second"] * 4
+        assert engine.calls[-1][1].scope.tenant == "acme"
+        assert (await server.ask(get(f"/agents/third{CARDS[0]}"))).status == 404
+
+
+# --- probes
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/health", "/ping", "/readyz"])
+async def test_probes_answer_whatever_host_they_are_called_by(path: str) -> None:
+    async with running() as server:
+        answer = await server.ask(get(path, Host="10.1.2.3"))
+        assert answer.status == 200
+        assert answer.headers["cache-control"] == "no-store"
+        assert (await server.ask(request("HEAD", path), bodiless=True)).status == 200
+        assert (await server.ask(request("POST", path))).status == 405
+
+
+async def test_readiness_is_withdrawn_while_stopping_and_life_is_not() -> None:
+    async with running() as server:
+        server.listener._site.readiness.stage = "stopping"
+        ready = await server.ask(get("/readyz"))
+        assert (ready.status, ready.json()) == (503, {"status": "stopping"})
+        assert (await server.ask(get("/healthz"))).status == 200
+
+
+# --- verbs and paths
+
+
+@pytest.mark.parametrize(
+    ("target", "allowed"),
+    [
+        ("/", {"POST", "OPTIONS"}),
+        ("/tasks", {"GET", "HEAD", "OPTIONS"}),
+        ("/message:send", {"POST", "OPTIONS"}),
+        ("/v1/tasks/x:subscribe", {"GET", "POST", "HEAD", "OPTIONS"}),
+        ("/acme/tasks/x:cancel", {"POST", "OPTIONS"}),
+        ("/tasks/x/pushNotificationConfigs/y", {"GET", "DELETE", "HEAD", "OPTIONS"}),
+        (CARDS[0], {"GET", "HEAD", "OPTIONS"}),
+        ("/healthz", {"GET", "HEAD", "OPTIONS"}),
+        ("/openapi.json", {"GET", "HEAD", "OPTIONS"}),
+    ],
+)
+async def test_every_path_says_what_may_be_done_with_it(target: str, allowed: set[str]) -> None:
+    async with running() as server:
+        options = await server.ask(request("OPTIONS", target))
+        refusal = await server.ask(request("PUT", target))
+        assert (options.status, options.body, refusal.status) == (204, b"", 405)
+        assert set(options.headers["allow"].split(", ")) == allowed
+        if target != CARDS[0]:
+            assert set(refusal.headers["allow"].split(", ")) == allowed
+
+
+async def test_options_for_the_whole_server_is_answered() -> None:
+    async with running() as server:
+        assert (await server.ask(request("OPTIONS", "*"))).status == 204
+
+
+@pytest.mark.parametrize("target", ["/nothing/here", "/v1/nothing", "/.well-known/other", "/tasks/a/b/c", "/agents/x/"])
+async def test_an_unknown_path_is_not_found_by_any_verb(target: str) -> None:
+    async with running() as server:
+        for method in ("GET", "POST", "OPTIONS", "DELETE"):
+            answer = await server.ask(request(method, target))
+            assert answer.status == 404
+            assert answer.json()
+
+
+async def test_an_absolute_target_is_read_like_its_path() -> None:
+    async with running() as server:
+        assert (await server.ask(get("http://127.0.0.1/tasks/x?historyLength=1"))).status == 200
+        assert server.engine.calls[0][2].history_length == 1
+
+
+async def test_unknown_query_parameters_are_ignored_everywhere() -> None:
+    async with running() as server:
+        for data in (
+            get("/tasks/x?foo=bar&historyLength=1"),
+            get(f"{CARDS[0]}?v=3"),
+            get("/healthz?x"),
+            request(target="/?session=1", body=rpc()),
+        ):
+            assert (await server.ask(data)).status == 200
+
+
+# --- CORS
+
+PAGE = "https://app.example"
+
+
+def preflight(origin: str = PAGE, **more: str) -> bytes:
+    asked = {"Origin": origin, "Access-Control-Request-Method": "POST", **more}
+    return request("OPTIONS", "/", headers=asked)
+
+
+async def test_pages_from_elsewhere_are_refused_and_learn_nothing() -> None:
+    async with running() as server:
+        for data in (request(body=rpc(), headers={"Origin": PAGE}), preflight(), get(CARDS[0], Origin="null")):
+            answer = await server.ask(data)
+            assert answer.status == 403
+            assert not any(name.startswith("access-control") for name in answer.headers)
+        assert server.engine.calls == []
+
+
+async def test_our_own_pages_may_call() -> None:
+    async with running() as server:
+        host = f"127.0.0.1:{server.port}"
+        answer = await server.ask(request(body=rpc(), headers={"Origin": f"http://{host}", "Host": host}))
+        assert answer.status == 200
+
+
+async def test_pages_of_a_configured_origin_may_ask_call_and_read() -> None:
+    async with running(gateway=GatewaySettings(origins=(PAGE,))) as server:
+        asked = await server.ask(preflight(**{"Access-Control-Request-Private-Network": "true"}))
+        assert asked.status == 204
+        assert asked.headers["access-control-allow-origin"] == PAGE
+        assert "POST" in asked.headers["access-control-allow-methods"]
+        assert "Last-Event-ID" in asked.headers["access-control-allow-headers"]
+        assert asked.headers["access-control-allow-private-network"] == "true"
+        for data in (request(body=rpc(), headers={"Origin": PAGE}), get("/nothing/here", Origin=PAGE)):
+            answer = await server.ask(data)
+            assert answer.headers["access-control-allow-origin"] == PAGE
+            assert answer.headers["vary"] == "Origin"
+        line = await server.dial()
+        line.write(request(body=rpc("SendStreamingMessage"), headers={"Origin": PAGE}))
+        _, headers = await line.head()
+        assert headers["access-control-allow-origin"] == PAGE
+        assert (await server.ask(request(body=rpc(), headers={"Origin": "https://evil.example"}))).status == 403
+
+
+async def test_a_card_for_a_page_varies_by_page_too() -> None:
+    async with running(gateway=GatewaySettings(origins=("*",))) as server:
+        answer = await server.ask(get(CARDS[0], Origin=PAGE))
+        assert answer.headers["vary"] == "Host, A2A-Version, Origin"
+
+
+# --- the description
+
+
+async def described(server: Running) -> Any:
+    answer = await server.ask(get("/openapi.json"))
+    assert answer.headers["content-type"] == "application/json"
+    return answer.json()
+
+
+def filled(template: str) -> str:
+    return re.sub(r"\{\w+\}", "x", template)
+
+
+async def test_every_documented_verb_is_served_and_no_other() -> None:
+    async with running() as server:
+        for template, item in (await described(server))["paths"].items():
+            allowed = (await server.ask(request("OPTIONS", filled(template)))).headers["allow"]
+            documented = {verb.upper() for verb in item if verb != "parameters"}
+            assert documented == set(allowed.split(", ")) - {"HEAD", "OPTIONS"}, template
+
+
+async def test_every_route_and_method_there_is_is_documented() -> None:
+    async with running() as server:
+        description = await described(server)
+        paths = set(description["paths"])
+        assert {*MODERN, *(f"/v1{path}" for path in LEGACY), *CARDS, "/", "/healthz", "/readyz"} <= paths
+        methods = description["components"]["schemas"]["JsonRpcRequest"]["properties"]["method"]["enum"]
+        assert set(methods) == set(MOUNTS["/"].methods)
+
+
+async def test_every_operation_of_the_protocol_is_documented_over_http_too() -> None:
+    async with running() as server:
+        paths = (await described(server))["paths"]
+        told = {item[verb]["summary"] for item in paths.values() for verb in item if verb != "parameters"}
+        for version, dialect in (("1.0", MOUNTS["/"].modern), ("0.3", MOUNTS["/"].legacy)):
+            missing = {name for name in dialect.methods.values() if f"{name} ({version})" not in told}
+            assert not missing
+
+
+async def test_every_reference_in_the_description_leads_somewhere() -> None:
+    def references(node: Any) -> list[str]:
+        if isinstance(node, dict):
+            own = [node["$ref"]] if isinstance(node.get("$ref"), str) else []
+            return own + [found for value in node.values() for found in references(value)]
+        return [found for value in node for found in references(value)] if isinstance(node, list) else []
+
+    async with running() as server:
+        description = await described(server)
+        schemas = description["components"]["schemas"]
+        found = references(description)
+        assert found
+        assert {each.rpartition("/")[2] for each in found} <= set(schemas)
+        assert description["servers"] == [{"url": "http://127.0.0.1"}]
+
+
+async def test_the_description_of_an_agent_elsewhere_names_that_place_and_no_probes() -> None:
+    async with running(agents={"a": ScriptedAgent(), "b": ScriptedAgent()}) as server:
+        description = (await server.ask(get("/agents/b/openapi.json"))).json()
+        assert description["servers"] == [{"url": "http://127.0.0.1/agents/b"}]
+        assert "/healthz" not in description["paths"]
+
+
+async def test_the_door_is_passed_before_any_page_is_shown() -> None:
+    async with running() as server:
+        for target in (CARDS[0], "/openapi.json", "/tasks"):
+            assert (await server.ask(get(target, Host="evil.example"))).status == 403
+        assert (await server.ask(SEND)).status == 200
