@@ -33,7 +33,8 @@ def echo(name: str = "Echo") -> dragoman.Agent:
 
 @asynccontextmanager
 async def serving(*agents: dragoman.Agent, **settings: Any) -> AsyncGenerator[Application]:
-    app = dragoman.asgi(agents or echo(), **{"store": "memory://", "drain": 0, **settings})
+    given: dict[str, Any] = {"store": "memory://", "drain": 0, **settings}
+    app = dragoman.asgi(agents or echo(), **given)
     try:
         yield app
     finally:
