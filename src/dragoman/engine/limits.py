@@ -13,6 +13,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     tail_bytes: int = 262_144
     span_facts: int = 512  # facts between checkpoints: what a read folds at most
     span_bytes: int = 262_144
+    brief_facts: int = 32  # a finished task with fewer facts since its last checkpoint needs no other
+    brief_bytes: int = 16_384
     snapshot_bytes: int = 1_048_576  # above it a stream's first frame leaves artifact bodies out
     whole_bytes: int = 65_536  # a finished task up to this size is kept as one piece
     cached_tasks: int = 1_000

@@ -270,12 +270,16 @@ class Lives:
             live.tail //= 2
 
     def _check(self, live: Live, fold: Fold) -> None:
-        """Write a checkpoint when a span is full or the task ended. Nobody waits for it: it only saves folding."""
-        head = live.head
+        """Write a checkpoint when a span is full, or the task ended with more than a brief log since the last one.
+
+        Nobody waits for it: it only saves folding. A brief log is folded as quickly as a snapshot is read.
+        """
+        head, limits = live.head, self._limits
         ended = head.terminal
-        if not ended and live.span < self._limits.span_facts and live.weight < self._limits.span_bytes:
+        facts, weight = (limits.brief_facts, limits.brief_bytes) if ended else (limits.span_facts, limits.span_bytes)
+        if live.span < facts and live.weight < weight:
             return
-        if fold.whole and ended and head.size <= self._limits.whole_bytes:
+        if fold.whole and ended and head.size <= limits.whole_bytes:
             snapshot, segments = Snapshot(task=fold.task(), usage=fold.usage), ()
         else:
             snapshot, segments = fold.cut()
