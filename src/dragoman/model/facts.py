@@ -116,19 +116,7 @@ class Used(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="used", gc=F
     n: int = 0
 
 
-AnyFact = (
-    Created
-    | Received
-    | Started
-    | Said
-    | Asked
-    | Resumed
-    | Settled
-    | Chunk
-    | Stepped
-    | CancelRequested
-    | Used
-)
+AnyFact = Created | Received | Started | Said | Asked | Resumed | Settled | Chunk | Stepped | CancelRequested | Used
 
 
 class Entry(Struct, gc=False):

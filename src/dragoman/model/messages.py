@@ -14,9 +14,7 @@ class Role(str, Enum):
     AGENT = "ROLE_AGENT"
 
 
-class Part(
-    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
-):
+class Part(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
     """One piece of content. Exactly one of text, raw, url and data is set; `core.shape` enforces it."""
 
     text: str | UnsetType = UNSET
@@ -28,9 +26,7 @@ class Part(
     metadata: dict[str, Any] | None = None
 
 
-class Message(
-    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
-):
+class Message(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
     message_id: str = ""
     context_id: str = ""
     task_id: str = ""
@@ -41,9 +37,7 @@ class Message(
     reference_task_ids: tuple[str, ...] = ()
 
 
-class Artifact(
-    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
-):
+class Artifact(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
     artifact_id: str = ""
     name: str = ""
     description: str = ""

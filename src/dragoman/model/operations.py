@@ -8,9 +8,7 @@ from dragoman.model.messages import Message
 from dragoman.model.tasks import TERMINAL, Scope, TaskState, View
 
 
-class PushConfig(
-    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
-):
+class PushConfig(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
     """Where and how to notify. `authentication` is {scheme, credentials}."""
 
     tenant: str = ""
@@ -21,9 +19,7 @@ class PushConfig(
     authentication: dict[str, str] | None = None
 
 
-class Configuration(
-    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
-):
+class Configuration(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
     accepted_output_modes: tuple[str, ...] = ()
     task_push_notification_config: PushConfig | None = None
     history_length: int | None = None
@@ -31,9 +27,7 @@ class Configuration(
     idempotency_key: str = ""
 
 
-class Operation(
-    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
-):
+class Operation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
     tenant: str = ""
 
 

@@ -23,9 +23,7 @@ TERMINAL = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED,
 INTERRUPTED = frozenset({TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED})
 
 
-class TaskStatus(
-    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True
-):
+class TaskStatus(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
     state: TaskState | None = None
     message: Message | None = None
     timestamp: str = ""
