@@ -162,7 +162,7 @@ async def test_long_artifacts_are_folded_span_by_span() -> None:
         wanted = "".join(f"{n} " for n in range(200))
         assert texts(view) == [wanted]
         loaded = await r.store.load(SCOPE, view.uid)
-        assert loaded is not None and loaded.head.checkpoint_seq == loaded.head.seq and len(loaded.entries) == 0
+        assert loaded is not None and loaded.head.checkpoint_seq > 0 and len(loaded.entries) <= 32
         page = await r.list(include_artifacts=True)
         assert texts(page.views[0]) == [wanted]
 
