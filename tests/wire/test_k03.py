@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.model.errors import Unauthenticated
 from dragoman.model.facts import Asked, Chunk, Created, Entry, Said, Settled
 from dragoman.model.messages import Message, Part, Role
 from dragoman.model.operations import (
@@ -166,7 +167,7 @@ class TestReading:
     def test_too_many_parts_are_refused(self) -> None:
         params = {"message": {**USER_03, "parts": USER_03["parts"] * 3}}  # type: ignore[operator]
         error = error_of(call("message/send", params, wire=WireSettings(max_parts=2)))
-        assert error["message"] == "message.parts: must have at most 2 parts"
+        assert error["message"] == "message.parts: must have at most 2 items"
 
     @pytest.mark.parametrize(
         ("method", "params"),
@@ -186,7 +187,6 @@ class TestReading:
             ("tasks/get", {"id": 5}),
             ("tasks/get", {"id": "t", "historyLength": -1}),
             ("tasks/cancel", {"id": ""}),
-            ("tasks/resubscribe", None),
             ("tasks/pushNotificationConfig/set", {"taskId": "t"}),
             ("tasks/pushNotificationConfig/set", {"pushNotificationConfig": {"url": "u"}}),
             ("tasks/pushNotificationConfig/delete", {"id": "t"}),
@@ -414,5 +414,11 @@ class TestStreams:
     def test_other_streams_fail_with_plain_json(self) -> None:
         assert header(self.exchange().fail(KeyError()), "content-type") == "application/json"
 
-    def test_a_bad_resubscription_is_refused(self) -> None:
-        assert refused(call("tasks/resubscribe", {})).status == 200
+    def test_a_bad_resubscription_is_refused_in_a_stream_too(self) -> None:
+        reply = refused(call("tasks/resubscribe", {}))
+        assert (reply.status, header(reply, "content-type")) == (200, "text/event-stream")
+        ((_, told),) = frames_of(reply.body)
+        assert told["error"]["code"] == -32602
+        assert header(self.exchange("tasks/resubscribe").fail(Unauthenticated("Bearer")), "content-type") == (
+            "application/json"
+        )

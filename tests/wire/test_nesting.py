@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.wire.nesting import deeper_than
+from dragoman.wire.nesting import strain
+
+
+def deeper_than(text: bytes, limit: int) -> bool:
+    return "deeper" in strain(text, limit, 10**9)
+
 
 values = st.recursive(
     st.none() | st.integers() | st.text(alphabet='[]{}"\\ab'),
@@ -46,3 +51,15 @@ def test_brackets_in_strings_are_no_depth() -> None:
 @pytest.mark.parametrize("text", [b"]" * 500 + b"[" * 3, b'"' + b"[" * 500, b"][" * 300])
 def test_what_is_malformed_gets_an_answer_and_not_a_loop(text: bytes) -> None:
     assert deeper_than(text, 8) in (True, False)
+
+
+def test_deep_and_wide_together_are_measured_exactly() -> None:
+    text = b"[" + b"[" * 30 + b"]" * 30 + (b"," + b"[" * 20 + b"]" * 20) * 50 + b"]"
+    assert not deeper_than(text, 31)
+    assert deeper_than(text, 30)
+
+
+def test_more_containers_than_a_decoder_should_make_are_refused() -> None:
+    text = json.dumps([{}] * 99 + ["[" * 500]).encode()
+    assert strain(text, 10, 100) == ""
+    assert strain(text, 10, 99) == "The body holds more than 99 arrays and objects"

@@ -269,7 +269,13 @@ class TestReading:
         for text in ("ok", 5):
             params = {"message": {**USER_10, "parts": [{"text": text}] * 3}}
             error = error_of(call("SendMessage", params, wire=few))
-            assert error["message"] == "message.parts: must have at most 2 parts"
+            assert error["message"] == "message.parts: must have at most 2 items"
+
+    @pytest.mark.parametrize("member", ["referenceTaskIds", "extensions"])
+    def test_no_other_list_is_longer_either(self, member: str) -> None:
+        params = {"message": {**USER_10, member: ["a"] * 3}}
+        error = error_of(call("SendMessage", params, wire=WireSettings(max_parts=2)))
+        assert error["message"] == f"message.{member}: must have at most 2 items"
 
     def test_depth_is_a_setting(self) -> None:
         nested: Any = "x"

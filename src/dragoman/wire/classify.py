@@ -23,7 +23,7 @@ from dragoman.wire.dialect import Dialect
 from dragoman.wire.errors import NoRoute, WrongVerb, fault
 from dragoman.wire.exchange import Envoy, Exchange, Inbound, Reply
 from dragoman.wire.k03 import K03
-from dragoman.wire.nesting import deeper_than
+from dragoman.wire.nesting import strain
 from dragoman.wire.p03 import P03, for_peer
 from dragoman.wire.p10 import P10
 from dragoman.wire.reading import MAX_ID, plain
@@ -163,6 +163,7 @@ def _unnamed(mount: Mount, version: str) -> Dialect:
 def _rpc(inbound: Inbound, wire: WireSettings, version: str, tenant: str, mount: Mount) -> Exchange | Reply:
     dialect = _unnamed(mount, version)
     id = jsonrpc.NULL
+    streamed = False
     try:
         if inbound.method != "POST":
             raise WrongVerb("POST")
@@ -175,6 +176,7 @@ def _rpc(inbound: Inbound, wire: WireSettings, version: str, tenant: str, mount:
                 raise VersionNotSupported(version, (mount.modern.version, mount.legacy.version))
             raise MethodNotFound(opened.method)
         dialect = named
+        streamed = opened.method in dialect.sse_errors
         _agree(dialect, version, wire)
         params = b"{}" if opened.params == jsonrpc.NULL else opened.params
         if params[:1] != b"{":
@@ -182,12 +184,12 @@ def _rpc(inbound: Inbound, wire: WireSettings, version: str, tenant: str, mount:
         method = dialect.methods[opened.method]
         operation = _for_tenant(dialect.read(method, params, wire), tenant)
         envoy = _envoy(inbound, operation)
-        sse_errors = opened.method in dialect.sse_errors
-        return jsonrpc.JsonRpcExchange(dialect, method, operation, envoy, id, sse_errors=sse_errors)
+        return jsonrpc.JsonRpcExchange(dialect, method, operation, envoy, id, streamed)
     except jsonrpc.Unopened as unopened:
         return jsonrpc.refusal(dialect, unopened.id, fault(unopened.error, dialect.codes))
     except CallerError as error:
-        return jsonrpc.refusal(dialect, id, fault(error, dialect.codes))
+        refused = jsonrpc.refusal(dialect, id, fault(error, dialect.codes))
+        return jsonrpc.as_stream(refused) if streamed else refused
 
 
 # --- HTTP+JSON ----------------------------------------------------------------------------------------------
@@ -231,8 +233,9 @@ def _json_body(inbound: Inbound, wire: WireSettings) -> None:
             str(body, "utf-8")
         except UnicodeDecodeError:
             raise ParseFailure("The body is not valid UTF-8.") from None
-    if deeper_than(body, wire.max_depth):
-        raise InvalidRequest(f"The body nests deeper than {wire.max_depth} levels")
+    why = strain(body, wire.max_depth, wire.max_containers)
+    if why:
+        raise InvalidRequest(why)
 
 
 def _for_tenant(operation: Operation, tenant: str) -> Operation:

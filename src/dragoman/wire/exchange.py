@@ -14,6 +14,11 @@ from dragoman.wire.errors import Fault, fault
 from dragoman.wire.sse import error_frame, one_line
 
 Headers = tuple[tuple[bytes, bytes], ...]
+EVENTS: Headers = (
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+)
 
 
 class Inbound(Struct, frozen=True):
@@ -70,12 +75,6 @@ class Exchange(ABC):
         "tenant",
     )
 
-    _stream_type: Headers = (
-        (b"content-type", b"text/event-stream"),
-        (b"cache-control", b"no-cache"),
-        (b"x-accel-buffering", b"no"),
-    )
-
     def __init__(self, dialect: Dialect, method: str, operation: Operation, envoy: Envoy) -> None:
         self.operation = operation
         self.method = method
@@ -110,7 +109,7 @@ class Exchange(ABC):
     # --- a stream -----------------------------------------------------------------------------------------
 
     def stream_headers(self) -> Headers:
-        return self._stream_type + self._marks()
+        return EVENTS + self._marks()
 
     def open(self, first: View | Message) -> bytes:
         """The stream's first frame: a task as it stands, or the only message there will be."""

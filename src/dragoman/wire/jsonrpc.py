@@ -10,7 +10,7 @@ from dragoman.model.errors import InvalidRequest
 from dragoman.model.operations import Operation
 from dragoman.wire.dialect import Dialect
 from dragoman.wire.errors import Fault
-from dragoman.wire.exchange import Envoy, Exchange, Headers, Reply
+from dragoman.wire.exchange import EVENTS, Envoy, Exchange, Headers, Reply
 from dragoman.wire.reading import parse
 from dragoman.wire.sse import error_frame
 
@@ -98,24 +98,24 @@ _JSON: Headers = ((b"content-type", b"application/json"),)
 
 
 class JsonRpcExchange(Exchange):
-    __slots__ = ("_id", "_sse_errors")
+    """`streamed` says that the caller reads nothing but a stream, not even an error."""
+
+    __slots__ = ("_id", "_streamed")
 
     _nothing = NULL
 
     def __init__(
-        self, dialect: Dialect, method: str, operation: Operation, envoy: Envoy, id: bytes, *, sse_errors: bool = False
+        self, dialect: Dialect, method: str, operation: Operation, envoy: Envoy, id: bytes, streamed: bool
     ) -> None:
         super().__init__(dialect, method, operation, envoy)
         self._id = id
-        self._sse_errors = sse_errors
+        self._streamed = streamed
         self._before = b'{"jsonrpc":"2.0","id":%b,"result":' % id
         self._after = b"}"
 
     def fail(self, error: BaseException) -> Reply:
         reply = super().fail(error)
-        if self._sse_errors and reply.status == 200:
-            return Reply(200, self.stream_headers(), error_frame(reply.body))
-        return reply
+        return as_stream(reply) if self._streamed else reply
 
     def _headers(self) -> Headers:
         return _JSON + self._marks()
@@ -138,3 +138,11 @@ def refusal(dialect: Dialect, id: bytes, found: Fault) -> Reply:
     """An error for which no exchange exists."""
     headers: Headers = (*_JSON, (b"a2a-version", dialect.version.encode()), *found.headers)
     return Reply(rpc_status(found), headers, error_body(dialect, id, found))
+
+
+def as_stream(reply: Reply) -> Reply:
+    """The same error as a stream of one event; what was refused at the door stays as it is."""
+    if reply.status != 200:
+        return reply
+    others = tuple(line for line in reply.headers if line[0] != b"content-type")
+    return Reply(200, EVENTS + others, error_frame(reply.body))

@@ -48,7 +48,6 @@ from dragoman.wire.reading import (
     many,
     mapping,
     parse,
-    parts,
     plain,
     record,
     text,
@@ -367,7 +366,7 @@ message = record(
     Field("context_id", "contextId", ident),
     Field("task_id", "taskId", ident),
     Field("role", "role", role, required=True),
-    Field("parts", "parts", parts(part), required=True),
+    Field("parts", "parts", many(part), required=True),
     _metadata,
     Field("extensions", "extensions", many(text)),
     Field("reference_task_ids", "referenceTaskIds", many(ident)),
@@ -464,9 +463,11 @@ def _sound(shape: SendShape, wire: WireSettings) -> bool:
     """Is there nothing the tolerant reader would say about this?"""
     said = shape.message
     length = shape.configuration.history_length
+    modes = shape.configuration.accepted_output_modes
     return (
         bool(said.message_id)
-        and 0 < len(said.parts) <= wire.max_parts
+        and bool(said.parts)
+        and max(map(len, (said.parts, said.reference_task_ids, said.extensions, modes))) <= wire.max_parts
         and plain(said.message_id, said.context_id, said.task_id, *said.reference_task_ids)
         and (length is None or 0 <= length < 2**31)
         and all(_one(each.file) for each in said.parts if isinstance(each, FilePart))

@@ -46,7 +46,6 @@ from dragoman.wire.reading import (
     many,
     mapping,
     parse,
-    parts,
     record,
     text,
 )
@@ -288,7 +287,7 @@ def _message(read_bytes: Read) -> Read:
         Field("context_id", "contextId", ident),
         Field("task_id", "taskId", ident),
         Field("role", "role", role, required=True),
-        Field("parts", "content", parts(part), required=True, also=("parts",)),
+        Field("parts", "content", many(part), required=True, also=("parts",)),
         _metadata,
         Field("extensions", "extensions", many(text)),
         Field("reference_task_ids", "referenceTaskIds", many(ident)),

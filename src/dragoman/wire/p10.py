@@ -46,7 +46,6 @@ from dragoman.wire.reading import (
     many,
     mapping,
     parse,
-    parts,
     plain,
     record,
     text,
@@ -92,7 +91,7 @@ message = record(
     Field("context_id", "contextId", ident),
     Field("task_id", "taskId", ident),
     Field("role", "role", role, required=True),
-    Field("parts", "parts", parts(part), required=True),
+    Field("parts", "parts", many(part), required=True),
     Field("metadata", "metadata", mapping),
     Field("extensions", "extensions", many(text)),
     Field("reference_task_ids", "referenceTaskIds", many(ident)),
@@ -171,7 +170,12 @@ def _sound_send(operation: Any, wire: WireSettings) -> bool:
     """Is there nothing the tolerant reader would say about this? It phrases what is wrong, so False is only a hint."""
     said = cast("Message", operation.message)
     options = cast("Configuration", operation.configuration)
-    if not said.message_id or said.role is None or not 0 < len(said.parts) <= wire.max_parts:
+    if not said.message_id or said.role is None or not said.parts:
+        return False
+    if (
+        max(map(len, (said.parts, said.reference_task_ids, said.extensions, options.accepted_output_modes)))
+        > wire.max_parts
+    ):
         return False
     for each in said.parts:
         if (each.text is UNSET) + (each.raw is UNSET) + (each.url is UNSET) + (each.data is UNSET) != 3:

@@ -196,7 +196,7 @@ def mapping(sheet: Sheet, value: Any, path: str) -> dict[str, Any] | None:
 
 
 def many(read: Read) -> Read:
-    """An array of what `read` reads. In a query: the value repeated, or separated by commas."""
+    """An array of what `read` reads, not longer than the limit. In a query: separated by commas."""
 
     def read_all(sheet: Sheet, value: Any, path: str) -> tuple[Any, ...]:
         if sheet.query and isinstance(value, str):
@@ -205,22 +205,12 @@ def many(read: Read) -> Read:
             sheet.expected(path, "an array", value)
             return ()
         items = cast("list[Any]", value)
+        if len(items) > sheet.wire.max_parts:
+            sheet.wrong(path, f"must have at most {sheet.wire.max_parts} items")
+            return ()
         return tuple(read(sheet, item, f"{path}[{place}]") for place, item in enumerate(items))
 
     return read_all
-
-
-def parts(read: Read) -> Read:
-    """An array of parts, not longer than the limit (looked at before the parts are)."""
-    read_all = many(read)
-
-    def read_parts(sheet: Sheet, value: Any, path: str) -> tuple[Any, ...]:
-        if isinstance(value, list) and len(cast("list[Any]", value)) > sheet.wire.max_parts:
-            sheet.wrong(path, f"must have at most {sheet.wire.max_parts} parts")
-            return ()
-        return read_all(sheet, value, path)
-
-    return read_parts
 
 
 class Field(NamedTuple):

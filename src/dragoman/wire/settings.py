@@ -12,4 +12,5 @@ class WireSettings(Struct, frozen=True, kw_only=True):
 
     require_version: bool = False
     max_depth: int = 64  # official clients give up at 100 (protobuf's own limit); our answers nest a few levels deeper
-    max_parts: int = 1000
+    max_containers: int = 200_000  # arrays and objects in one body: each costs a decoder some hundred bytes
+    max_parts: int = 1000  # of a message; no other list in a request is longer either
