@@ -97,9 +97,8 @@ async def main():
     await store.open()
     child = os.fork()
     if child == 0:
-        signal.pause()
-    os.write(1, f"{child}\\n".encode())
-    os.kill(os.getpid(), signal.SIGKILL)
+        os.write(1, f"{os.getpid()}\\n".encode())
+    signal.pause()
 asyncio.run(main())
 """
     process = subprocess.Popen(
@@ -109,6 +108,7 @@ asyncio.run(main())
     )
     assert process.stdout
     child = int(process.stdout.readline())
+    process.kill()
     try:
         process.wait(10)
         store = SqliteStore(path)

@@ -4,6 +4,7 @@
     group       decides what one transaction writes and what each caller hears            (pure)
     recent      heads and log ends of tasks in motion, so that following them reads no file
     writer      the thread that owns the writing connection
+    backfill    the thread that moves the write-ahead log into the file
     reading     rows to model objects
     ownership   the lock that keeps a second process out
     schema      migrations; statements   the SQL, by name

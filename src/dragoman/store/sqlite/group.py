@@ -251,6 +251,8 @@ def _row(n: int, head: Head, state: str) -> Row:
 
 def _moved(before: Head, after: Head) -> bool:
     """Whether more changed than what the facts' own rows say."""
+    if after.version != before.version or after.status_at != before.status_at:
+        return True
     probe = copy(after)
     probe.seq, probe.size, probe.updated_at = before.seq, before.size, before.updated_at
     return probe != before

@@ -1,7 +1,10 @@
 """Heads and log ends of tasks in motion: what a follower reads next is here and costs no query."""
 
+from array import array
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
 
 from dragoman.model.facts import AnyFact, Entry
 from dragoman.model.tasks import Head, Scope
@@ -11,16 +14,13 @@ from dragoman.store.sqlite.reading import Known
 _WEIGHT = 700
 
 
-class _Tail:
-    """The end of one log: consecutive entries from `base` on."""
+class _Tail(Struct, gc=False):
+    """The end of one log: consecutive entries from `base` on. `gone` of them are given up and removed in bulk."""
 
-    __slots__ = ("base", "entries", "gone", "sizes")
-
-    def __init__(self, base: int) -> None:
-        self.base = base
-        self.entries: list[Entry] = []
-        self.sizes: list[int] = []
-        self.gone = 0  # how many at the front are given up; removed in bulk
+    base: int
+    entries: list[Entry]
+    sizes: "array[int]"
+    gone: int = 0
 
     def give_up(self, count: int) -> None:
         self.gone += count
@@ -28,6 +28,15 @@ class _Tail:
             del self.entries[: self.gone], self.sizes[: self.gone]
             self.base += self.gone
             self.gone = 0
+
+
+class _Block(Struct, frozen=True, gc=False):
+    """What one append brought, in the order in which it is given up again."""
+
+    uid: str
+    tail: _Tail
+    count: int
+    weight: int
 
 
 class Recent:
@@ -41,7 +50,7 @@ class Recent:
         self._max_bytes = max_bytes
         self._heads: OrderedDict[str, Known] = OrderedDict()
         self._tails: dict[str, _Tail] = {}
-        self._blocks: deque[tuple[str, _Tail, int, int]] = deque()
+        self._blocks: deque[_Block] = deque()
         self._bytes = 0
 
     def known(self, scope: Scope, uid: str) -> Known | None:
@@ -58,19 +67,22 @@ class Recent:
         """Facts that were just committed."""
         tail = self._tails.get(uid)
         if tail is None:
-            tail = self._tails[uid] = _Tail(first)
+            tail = self._tails[uid] = _Tail(first, [], array("q"))
         count = len(facts)
         tail.entries.extend(map(Entry, range(first, first + count), facts))
         tail.sizes.extend([size // count] * count)
         weight = size + _WEIGHT * count
-        self._blocks.append((uid, tail, count, weight))
+        self._blocks.append(_Block(uid, tail, count, weight))
         self._bytes += weight
         while self._bytes > self._max_bytes:
-            uid, tail, count, weight = self._blocks.popleft()
-            self._bytes -= weight
-            tail.give_up(count)
-            if tail.gone >= len(tail.entries) and self._tails.get(uid) is tail:
-                del self._tails[uid]
+            self._give_up(self._blocks.popleft())
+
+    def _give_up(self, block: _Block) -> None:
+        self._bytes -= block.weight
+        tail = block.tail
+        tail.give_up(block.count)
+        if tail.gone >= len(tail.entries) and self._tails.get(block.uid) is tail:
+            del self._tails[block.uid]
 
     def since(self, head: Head, after: int, limit: int, max_bytes: int) -> Sequence[Entry] | None:
         """Entries after a number, or None when they are not all here any more."""
@@ -98,5 +110,6 @@ class Recent:
         for uid in uids:
             self._heads.pop(uid, None)
             if tail := self._tails.pop(uid, None):
+                # Its blocks stay in line and find nothing left.
                 tail.entries.clear()
-                tail.sizes.clear()
+                del tail.sizes[:]

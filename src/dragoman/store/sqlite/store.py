@@ -34,6 +34,15 @@ _GROUP_WISHES = 512
 _GROUP_BYTES = 4_194_304
 
 
+# Up to here a log is read on the loop: it takes less than handing it to a reader's thread and back would.
+_QUICK_FACTS = 256
+_QUICK_BYTES = 65_536
+
+
+def _quick(head: Head) -> bool:
+    return head.seq <= _QUICK_FACTS and head.size <= _QUICK_BYTES
+
+
 class _Job(NamedTuple):
     """Work that has the writer for itself. `settle` hears its result before anything else is decided."""
 
@@ -267,17 +276,25 @@ class SqliteStore:
         return task.head if task else None
 
     async def load(self, scope: Scope, uid: str) -> Loaded | None:
-        task = self._recent.known(scope, uid)
-        if task and not task.head.checkpoint_seq and (entries := self._recent.all(task.head)) is not None:
+        task = self._task(scope, uid)
+        if task is None:
+            return None
+        if not task.head.checkpoint_seq and (entries := self._recent.all(task.head)) is not None:
             return Loaded(head=task.head, entries=entries)
+        if _quick(task.head):
+            return reading.load(self._reader, scope, uid)
         return await self._read(lambda connection: reading.load(connection, scope, uid))
 
     async def since(
         self, scope: Scope, uid: str, after: int, limit: int = 256, max_bytes: int = 262_144
     ) -> Sequence[Entry]:
-        task = self._recent.known(scope, uid)
-        if task and (entries := self._recent.since(task.head, max(0, after), limit, max_bytes)) is not None:
+        task = self._task(scope, uid)
+        if task is None:
+            return ()
+        if (entries := self._recent.since(task.head, max(0, after), limit, max_bytes)) is not None:
             return entries
+        if _quick(task.head):
+            return reading.since(self._reader, scope, uid, after, limit, max_bytes)
         return await self._read(lambda connection: reading.since(connection, scope, uid, after, limit, max_bytes))
 
     async def list(self, scope: Scope, query: Query) -> Page:

@@ -10,6 +10,7 @@ from threading import Thread
 from typing import Any, Literal, TypeVar
 
 from dragoman.model.errors import OutcomeUnknown, StoreError, StoreFull
+from dragoman.store.sqlite.backfill import Backfill
 from dragoman.store.sqlite.schema import migrate
 
 T = TypeVar("T")
@@ -18,8 +19,10 @@ Synchronous = Literal["NORMAL", "FULL"]
 Work = Callable[["Pen"], T]
 Done = Callable[[Any, BaseException | None], None]
 
-# Pages of 4 KiB in the write-ahead log before they move to the file: 16 MiB, so that the fsyncs this costs are rare.
-_CHECKPOINT_PAGES = 4_000
+# Roughly how many pages of 4 KiB are in the write-ahead log before they are moved into the file beside the writer, and
+# exactly how many before the writer itself stops to move them: 16 and 64 MiB, so that the fsyncs this costs are rare.
+_MOVE_PAGES = 4_000
+_STOP_PAGES = 16_000
 
 # Room that only facts which end a task may use, when the file is full for everything else.
 _HEADROOM_PAGES = 256
@@ -46,11 +49,12 @@ class Pen:
         if mode != "wal":
             raise StoreError("The place of the store's file does not support shared memory; choose a local disk")
         connection.execute("PRAGMA synchronous = " + synchronous)
-        connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_STOP_PAGES}")
         connection.execute("PRAGMA cache_size = -8000")
         migrate(connection)
         (page,) = connection.execute("PRAGMA page_size").fetchone()
         self._durable = synchronous == "FULL"
+        self.unmoved = 0
         self._pages = max_bytes // page
         self._limit(0)
 
@@ -83,6 +87,8 @@ class Pen:
         except sqlite3.Error as error:
             self._roll_back()
             raise self._verdict(error) from error
+        # A row has about six values and dirties about a page.
+        self.unmoved += 2 + sum(len(values) for _, values in statements) // 6
 
     def _roll_back(self) -> None:
         # Some errors end the transaction by themselves.
@@ -170,6 +176,7 @@ class Writer:
             self._tell(self._opened, None, error)
             return
         self._tell(self._opened, None, None)
+        backfill = Backfill(path)
         try:
             while item := self._work.get():
                 work, done = item
@@ -179,7 +186,11 @@ class Writer:
                     self._tell(done, None, error)
                 else:
                     self._tell(done, result, None)
+                if pen.unmoved >= _MOVE_PAGES:
+                    pen.unmoved = 0
+                    backfill.nudge()
         finally:
+            backfill.stop()
             pen.close()
 
     def _tell(self, done: Done, result: Any, error: BaseException | None) -> None:
