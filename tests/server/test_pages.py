@@ -121,7 +121,7 @@ async def test_addresses_are_right_behind_a_trusted_proxy(headers: dict[str, str
 
 @pytest.mark.parametrize(
     "headers",
-    [{"X_Forwarded_Proto": "javascript"}, {"X_Forwarded_Prefix": '/a"b'}, {"X_Forwarded_Host": "a b"}],
+    [{"X_Forwarded_Proto": "javascript"}, {"X_Forwarded_Prefix": '/a"b'}],
 )
 async def test_a_proxy_that_forwards_nonsense_is_refused(headers: dict[str, str]) -> None:
     async with running(gateway=GatewaySettings(proxies=("127.0.0.1",))) as server:

@@ -32,13 +32,16 @@ class Desk:
     """`slug` names the agent in scopes and under /agents/; `path` is where it lives below our root ("" or
     "/agents/<slug>")."""
 
-    __slots__ = ("_extensions", "_open_card", "_required", "path", "profile", "slug")
+    __slots__ = ("_extensions", "_open_card", "_required", "_versions", "path", "profile", "slug")
 
-    def __init__(self, slug: str, path: str, profile: Profile, *, open_card: bool = False) -> None:
+    def __init__(
+        self, slug: str, path: str, profile: Profile, *, open_card: bool = False, versions: tuple[str, ...] = ()
+    ) -> None:
         self.slug = slug
         self.path = path
         self.profile = profile
         self._open_card = open_card
+        self._versions = versions
         self._required = tuple(each.uri for each in profile.extensions if each.required)
         self._extensions = frozenset(each.uri for each in profile.extensions)
 
@@ -62,7 +65,10 @@ class Desk:
             exchange.activated = tuple(uri for uri in exchange.extensions if uri in self._extensions)
 
     def card(self, base: str, *, extended: bool = False) -> CardSource:
-        return CardSource(profile=self.profile, interfaces=interfaces(base + self.path), extended=extended)
+        found = interfaces(base + self.path)
+        if self._versions:
+            found = tuple(each for each in found if each.version in self._versions)
+        return CardSource(profile=self.profile, interfaces=found, extended=extended)
 
     def _admit_to_card(self, principal: Principal) -> None:
         if not self.profile.extended:

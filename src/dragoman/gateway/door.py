@@ -43,7 +43,7 @@ class Door:
         self._trusted: dict[str, bool] = {}
 
     def check(self, headers: Mapping[str, str], peer: str) -> None:
-        """Raises Forbidden (or InvalidRequest) for whom we do not serve. Quick for everybody met before."""
+        """Raises Forbidden for whom we do not serve. Quick for everybody met before."""
         host = headers.get("host", "")
         if host not in self._welcome:
             self._meet(host)
@@ -105,7 +105,7 @@ class Door:
     def _meet(self, host: str) -> None:
         parsed = _HOST.fullmatch(host.lower())
         if parsed is None:
-            raise InvalidRequest("The Host header is missing or is no host name")
+            raise Forbidden("The Host header is missing or is no host name")
         name = parsed[1].rstrip(".")
         if not (_loopback(name) or self._configured(name, host.lower())):
             raise Forbidden("This server does not answer to that Host; configure the name as allowed if it should")

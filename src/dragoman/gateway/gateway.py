@@ -1,6 +1,7 @@
 """From an understood request to the engine: which agent, on whose behalf, by which method."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 from dragoman.gateway.desk import Desk, unserved
@@ -55,11 +56,9 @@ class Gateway:
         self.door = Door(settings)
         self.quota = Quota(settings)
         first = next(iter(agents))
-        card = settings.open_extended_card
-        self.root = Desk(first, "", agents[first].profile, open_card=card)
-        self.desks = {
-            slug: Desk(slug, f"{AGENTS}{slug}", agent.profile, open_card=card) for slug, agent in agents.items() if slug
-        }
+        desk = partial(Desk, open_card=settings.open_extended_card, versions=settings.card_versions)
+        self.root = desk(first, "", agents[first].profile)
+        self.desks = {slug: desk(slug, f"{AGENTS}{slug}", agent.profile) for slug, agent in agents.items() if slug}
         self._methods: Mapping[type[Operation], Callable[[Call, Any], Awaitable[Any]]] = {
             SendMessage: engine.send,
             SendStreamingMessage: engine.stream,

@@ -27,5 +27,8 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
     requests: int = 20_000
     """Requests in work at once, waiting sends and streams included."""
 
+    card_versions: tuple[str, ...] = ()
+    """Protocol versions the cards name (`1.0`, `0.3`). Empty: every version that is spoken."""
+
     open_extended_card: bool = False
     """Show the extended card to callers nobody has authenticated. For conformance kits, which cannot log in."""

@@ -76,6 +76,7 @@ class Connection(HttpToolsProtocol):
         self.running: Cycle | None = None  # whose response is being written; `cycle` is whose request is being read
         self.cycle: Any = None
         self.parser: Any = self.parser
+        self.app: Any = wiring["config"].loaded_app
         self.flow: Any = None
         self.pipeline: Any = NOBODY
 

@@ -1,0 +1,171 @@
+"""Who may come in: hosts, origins and proxies."""
+
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+
+from dragoman.gateway.door import REMEMBERED, Door
+from dragoman.gateway.settings import GatewaySettings
+from dragoman.model.errors import Forbidden, InvalidRequest
+
+OPEN = GatewaySettings(
+    hosts=("Desk.example", "*.team.example", "odd.example:8443", "2001:db8::1", "[2001:db8::2]"),
+    origins=("https://app.example/",),
+    proxies=("10.0.0.0/8", "2001:db8::/32"),
+)
+
+
+def comes_in(ok: bool) -> Any:
+    return nullcontext() if ok else pytest.raises(Forbidden)
+
+
+@pytest.mark.parametrize(
+    ("host", "ok"),
+    [
+        ("localhost", True),
+        ("LOCALHOST:8000", True),
+        ("localhost.", True),
+        ("app.localhost:1", True),
+        ("127.0.0.1", True),
+        ("127.8.9.1:8000", True),
+        ("[::1]:8000", True),
+        ("desk.example", True),
+        ("desk.example:444", True),
+        ("a.team.example", True),
+        ("a.b.team.example:1", True),
+        ("odd.example:8443", True),
+        ("[2001:db8::2]", True),
+        ("odd.example", False),
+        ("team.example", False),
+        ("evilteam.example", False),
+        ("desk.example.evil.example", False),
+        ("127.0.0.1.evil.example", False),
+        ("localhost.evil.example", False),
+        ("notlocalhost", False),
+        ("10.0.0.1", False),
+        ("0.0.0.0", False),
+        ("127.1", False),
+        ("0x7f000001", False),
+        ("[::]", False),
+        ("", False),
+        ("a b", False),
+        ("user@localhost", False),
+        ("localhost/", False),
+        ("localhost, localhost", False),
+        ("localhost:80:80", False),
+        ("localhost\x00", False),
+        ("x" * 300, False),
+    ],
+)
+def test_a_host_is_loopback_or_configured(host: str, ok: bool) -> None:
+    door = Door(OPEN)
+    for _ in range(2):  # the second time from memory
+        with comes_in(ok):
+            door.check({"host": host}, "127.0.0.1")
+
+
+def test_any_host_may_be_allowed_but_it_must_still_be_one() -> None:
+    door = Door(GatewaySettings(hosts=("*",)))
+    door.check({"host": "whatever.example:1"}, "")
+    with pytest.raises(Forbidden):
+        door.check({"host": 'a"><script>'}, "")
+
+
+def test_remembering_hosts_and_peers_is_bounded() -> None:
+    door = Door(GatewaySettings(hosts=("*",)))
+    for number in range(REMEMBERED * 3):
+        door.check({"host": f"h{number}.example"}, "")
+        door.trusts(f"10.0.{number // 256}.{number % 256}")
+    assert len(door._welcome) <= REMEMBERED
+    assert len(door._trusted) <= REMEMBERED
+
+
+@pytest.mark.parametrize(
+    ("origin", "ok"),
+    [
+        ("http://localhost:8000", True),
+        ("https://app.example", True),
+        ("HTTPS://APP.EXAMPLE", True),
+        ("http://app.example", False),
+        ("https://app.example:8443", False),
+        ("http://localhost:3000", False),
+        ("http://localhost:8000.evil.example", False),
+        ("null", False),
+        ("", False),
+        ("https://evil.example", False),
+        ("file://", False),
+    ],
+)
+def test_a_page_is_ours_or_configured(origin: str, ok: bool) -> None:
+    with comes_in(ok):
+        Door(OPEN).check({"host": "localhost:8000", "origin": origin}, "127.0.0.1")
+
+
+def test_our_own_pages_may_call_but_are_given_no_cors() -> None:
+    door = Door(OPEN)
+    assert not door.shared("http://localhost:8000")
+    assert door.shared("https://app.example")
+
+
+def test_the_public_address_is_a_host_and_an_origin() -> None:
+    door = Door(GatewaySettings(public_url="https://Desk.example/a2a/"))
+    door.check({"host": "desk.example", "origin": "https://desk.example"}, "")
+    assert door.base({"host": "localhost"}, "http", "/x") == "https://Desk.example/a2a"
+
+
+@pytest.mark.parametrize(
+    ("peer", "ok"),
+    [
+        ("10.1.2.3", True),
+        ("::ffff:10.1.2.3", True),
+        ("2001:db8::9", True),
+        ("11.0.0.1", False),
+        ("", False),
+        ("x", False),
+    ],
+)
+def test_forwarding_headers_come_from_trusted_proxies_only(peer: str, ok: bool) -> None:
+    door = Door(OPEN)
+    for name in ("x-forwarded-for", "x-real-ip", "forwarded", "x-forwarded-proto"):
+        with comes_in(ok):
+            door.check({"host": "localhost", name: "for=1.2.3.4"}, peer)
+
+
+def test_a_forwarded_host_must_be_one_of_ours_and_is_the_one_pages_are_compared_with() -> None:
+    door = Door(OPEN)
+    through = {"host": "localhost", "x-forwarded-host": "desk.example"}
+    door.check(through | {"origin": "https://desk.example"}, "10.0.0.1")
+    with pytest.raises(Forbidden):
+        door.check(through | {"origin": "http://localhost"}, "10.0.0.1")
+    for name, value in (("x-forwarded-host", "evil.example"), ("forwarded", "host=evil.example")):
+        with pytest.raises(Forbidden):
+            door.check({"host": "localhost", name: value}, "10.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("headers", "address"),
+    [
+        ({}, "10.0.0.1"),
+        ({"x-forwarded-for": "192.0.2.7"}, "192.0.2.7"),
+        ({"x-forwarded-for": "1.1.1.1, 192.0.2.7, 10.0.0.2"}, "192.0.2.7"),
+        ({"x-forwarded-for": "192.0.2.7:5000"}, "192.0.2.7"),
+        ({"forwarded": 'for="[2001:db9::1]:80";proto=http, for=10.9.9.9'}, "2001:db9::1"),
+        ({"x-forwarded-for": "10.0.0.9"}, "10.0.0.1"),
+        ({"x-forwarded-proto": "https"}, "10.0.0.1"),
+    ],
+)
+def test_the_caller_is_the_last_hop_nobody_trusts(headers: dict[str, str], address: str) -> None:
+    assert Door(OPEN).address(headers, "10.0.0.1") == address
+
+
+def test_the_hops_a_stranger_tells_of_are_not_believed() -> None:
+    assert Door(OPEN).address({"x-forwarded-for": "1.1.1.1"}, "192.0.2.1") == "192.0.2.1"
+
+
+@pytest.mark.parametrize(
+    "headers", [{"x-forwarded-proto": "gopher"}, {"x-forwarded-prefix": "//x y"}, {"x-forwarded-prefix": "a"}]
+)
+def test_an_address_made_of_nonsense_is_refused(headers: dict[str, str]) -> None:
+    with pytest.raises(InvalidRequest):
+        Door(OPEN).base({"host": "localhost"} | headers, "http", "")

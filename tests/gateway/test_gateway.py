@@ -1,0 +1,222 @@
+"""From an exchange to the engine: which agent, on whose behalf, and what is refused before it begins."""
+
+from typing import Any
+
+import pytest
+
+from dragoman.gateway.desk import Desk
+from dragoman.gateway.gateway import Gateway
+from dragoman.gateway.quota import Quota
+from dragoman.gateway.settings import GatewaySettings
+from dragoman.model.cards import Extension, Profile, Skill
+from dragoman.model.errors import (
+    Busy,
+    ExtendedCardNotConfigured,
+    ExtensionRequired,
+    PushNotSupported,
+    Unauthenticated,
+    UnsupportedOperation,
+)
+from dragoman.model.messages import Message
+from dragoman.model.operations import (
+    Call,
+    CancelTask,
+    Configuration,
+    CreatePush,
+    DeletePush,
+    GetExtendedCard,
+    GetPush,
+    GetTask,
+    ListPush,
+    ListTasks,
+    Operation,
+    Principal,
+    PushConfig,
+    SendMessage,
+    SendStreamingMessage,
+    SubscribeToTask,
+)
+from dragoman.wire.exchange import Envoy, Exchange
+from dragoman.wire.p10 import P10
+
+pytestmark = pytest.mark.anyio
+
+NEEDED = "urn:needed"
+KNOWN = "urn:known"
+NOBODY = Principal()
+PUSH = (CreatePush(config=PushConfig()), GetPush(), ListPush(), DeletePush())
+SEND = SendMessage(message=Message())
+STREAM = SendStreamingMessage(message=Message())
+
+
+class Agent:
+    def __init__(self, **profile: Any) -> None:
+        self.profile = Profile(name="A", description="A", version="1", **profile)
+
+
+class Engine:
+    """Says which method was called, with what."""
+
+    async def send(self, call: Call, op: Operation) -> Any:
+        return ("send", call, op)
+
+    async def stream(self, call: Call, op: Operation) -> Any:
+        return ("stream", call, op)
+
+    async def get(self, call: Call, op: Operation) -> Any:
+        return ("get", call, op)
+
+    async def list(self, call: Call, op: Operation) -> Any:
+        return ("list", call, op)
+
+    async def cancel(self, call: Call, op: Operation) -> Any:
+        return ("cancel", call, op)
+
+    async def subscribe(self, call: Call, op: Operation) -> Any:
+        return ("subscribe", call, op)
+
+
+class Asked(Exchange):
+    """An exchange nobody will answer."""
+
+    def _headers(self) -> Any: ...
+    def _error_headers(self) -> Any: ...
+    def _status(self, found: Any) -> Any: ...
+    def _error(self, found: Any) -> Any: ...
+
+
+def exchange(operation: Operation, *extensions: str, **envoy: str) -> Exchange:
+    return Asked(P10, "Method", operation, Envoy(extensions=extensions, **envoy))
+
+
+def admit(operation: Operation, *extensions: str, principal: Principal = NOBODY, **profile: Any) -> Exchange:
+    asked = exchange(operation, *extensions)
+    Desk("", "", Agent(**profile).profile).admit(asked, principal)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("operation", "method"),
+    [
+        (SEND, "send"),
+        (STREAM, "stream"),
+        (GetTask(id="x"), "get"),
+        (ListTasks(), "list"),
+        (CancelTask(id="x"), "cancel"),
+        (SubscribeToTask(id="x"), "subscribe"),
+    ],
+)
+async def test_every_operation_goes_to_its_method_with_all_that_came_around_it(
+    operation: Operation, method: str
+) -> None:
+    gateway = Gateway(engine=Engine(), agents={"a": Agent()})
+    asked = exchange(operation, cursor="u.3", idempotency_key="k")
+    asked.tenant = "acme"
+    called: Any = await gateway.call(gateway.root, asked, Principal(id="me"))
+    name, call, given = called
+    assert (name, given) == (method, operation)
+    assert call.scope == ("a", "acme", "me")
+    assert (call.cursor, call.idempotency_key, call.origin) == ("u.3", "k", P10.origin)
+    assert call.policy is P10.policy
+    assert call.principal.id == "me"
+
+
+def test_what_no_method_stands_behind_is_said_so() -> None:
+    gateway = Gateway(engine=Engine(), agents={"": Agent(push=True)})
+    for operation in PUSH:
+        with pytest.raises(PushNotSupported):
+            gateway.call(gateway.root, exchange(operation), Principal())
+    with pytest.raises(UnsupportedOperation):
+        gateway.call(gateway.root, exchange(Operation()), Principal())
+
+
+def test_an_agent_that_does_not_stream_is_sent_no_streams() -> None:
+    for operation in (STREAM, SubscribeToTask(id="x")):
+        with pytest.raises(UnsupportedOperation):
+            admit(operation, streaming=False)
+    admit(SEND, streaming=False)
+
+
+def test_an_agent_that_does_not_notify_refuses_every_way_of_asking_for_it() -> None:
+    inside = SendMessage(message=Message(), configuration=Configuration(task_push_notification_config=PushConfig()))
+    for operation in (inside, *PUSH):
+        with pytest.raises(PushNotSupported):
+            admit(operation)
+        admit(operation, push=True)
+
+
+def test_a_required_extension_must_be_named_to_send_and_only_then() -> None:
+    extensions = (Extension(uri=NEEDED, required=True), Extension(uri=KNOWN))
+    for operation in (SEND, STREAM):
+        with pytest.raises(ExtensionRequired):
+            admit(operation, KNOWN, extensions=extensions)
+        assert admit(operation, "urn:other", KNOWN, NEEDED, extensions=extensions).activated == (KNOWN, NEEDED)
+    for operation in (GetTask(id="x"), CancelTask(id="x"), SubscribeToTask(id="x")):
+        assert admit(operation, extensions=extensions).activated == ()
+
+
+async def test_the_extensions_that_took_effect_reach_the_engine() -> None:
+    gateway = Gateway(engine=Engine(), agents={"": Agent(extensions=(Extension(uri=KNOWN),))})
+    called: Any = await gateway.call(gateway.root, exchange(SEND, "urn:other", KNOWN), Principal())
+    assert called[1].extensions == (KNOWN,)
+
+
+def test_the_extended_card_is_for_who_logged_in() -> None:
+    hidden = Skill(id="h", name="H", description="H", tags=("h",))
+    card = GetExtendedCard()
+    with pytest.raises(UnsupportedOperation):
+        admit(card)
+    with pytest.raises(ExtendedCardNotConfigured):
+        admit(card, extended=True)
+    with pytest.raises(Unauthenticated):
+        admit(card, extended=True, extended_skills=(hidden,))
+    admit(card, extended=True, extended_skills=(hidden,), principal=Principal(id="me"))
+    agents = {"": Agent(extended=True, extended_skills=(hidden,))}
+    gateway = Gateway(engine=Engine(), agents=agents, settings=GatewaySettings(open_extended_card=True))
+    source = gateway.extended_card(gateway.root, exchange(card), Principal(), "http://localhost")
+    assert source.extended
+    assert source.profile.extended_skills == (hidden,)
+
+
+def test_cards_name_the_versions_they_are_told_to() -> None:
+    def versions(*told: str) -> list[str]:
+        settings = GatewaySettings(card_versions=told)
+        gateway = Gateway(engine=Engine(), agents={"": Agent()}, settings=settings)
+        return [each.version for each in gateway.root.card("http://localhost").interfaces]
+
+    assert versions() == versions("1.0", "0.3") == ["1.0", "1.0", "0.3", "0.3"]
+    assert versions("1.0") == ["1.0", "1.0"]
+    assert versions("0.3") == ["0.3", "0.3"]
+
+
+def test_paths_below_a_slug_belong_to_its_agent_and_all_others_to_the_first() -> None:
+    gateway = Gateway(engine=Engine(), agents={"a": Agent(), "b": Agent()})
+
+    def found(path: str) -> tuple[str, str] | None:
+        match = gateway.find(path)
+        return match and (match[0].slug, match[1])
+
+    assert found("/") == ("a", "/")
+    assert found("/tasks/x") == ("a", "/tasks/x")
+    assert found("/agents/b") == ("b", "/")
+    assert found("/agents/b/") == ("b", "/")
+    assert found("/agents/b/tasks/x:cancel") == ("b", "/tasks/x:cancel")
+    assert found("/agents/c/") is None
+    assert found("/agents/") is None
+    assert Gateway(engine=Engine(), agents={"": Agent()}).find("/agents//") is None
+
+
+def test_places_are_counted_per_caller_and_given_back() -> None:
+    quota = Quota(GatewaySettings(streams=3, streams_per_caller=2))
+    quota.open("a")
+    quota.open("a")
+    with pytest.raises(Busy):
+        quota.open("a")
+    quota.open("b")
+    with pytest.raises(Busy):
+        quota.open("c")
+    for caller in ("a", "a", "b"):
+        quota.close(caller)
+    assert quota.streams == 0
+    assert not quota._each  # callers who left are forgotten
+    quota.open("c")
