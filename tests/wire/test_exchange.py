@@ -11,9 +11,8 @@ from dragoman.model.messages import Part
 from dragoman.model.operations import TaskRef
 from dragoman.model.tasks import TaskState, TaskStatus
 from dragoman.wire.classify import MOUNTS, RESERVED
-from dragoman.wire.exchange import Exchange
+from dragoman.wire.exchange import Exchange, one_line
 from dragoman.wire.rest import match
-from dragoman.wire.sse import one_line
 from tests.wire.wording import (
     REF,
     USER_03,

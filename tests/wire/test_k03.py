@@ -21,12 +21,14 @@ from dragoman.model.operations import (
     TaskPage,
 )
 from dragoman.model.tasks import TaskState, TaskStatus
-from dragoman.wire.k03 import K03, STATES
+from dragoman.wire.k03 import K03
 from dragoman.wire.settings import WireSettings
+from dragoman.wire.shapes03 import STATES
 from tests.wire.wording import (
     AT,
     REF,
     USER_03,
+    agent_reports,
     agent_says,
     artifact,
     asked,
@@ -244,7 +246,7 @@ class TestWriting:
                 history=(
                     Message(message_id="u", role=Role.USER, parts=(Part(text="q"),), context_id="c-5", task_id="t-77"),
                 ),
-                status=TaskStatus(state=TaskState.CANCELED, message=agent_says(), timestamp=AT),
+                status=TaskStatus(state=TaskState.CANCELED, message=agent_reports(), timestamp=AT),
                 metadata={"k": 1},
             )
         )

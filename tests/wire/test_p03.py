@@ -29,6 +29,7 @@ from tests.wire.wording import (
     REF,
     USER_03,
     USER_P03,
+    agent_reports,
     agent_says,
     artifact,
     asked,
@@ -271,7 +272,7 @@ class TestWriting:
                         extensions=("urn:x",),
                     ),
                 ),
-                status=TaskStatus(state=TaskState.CANCELED, message=agent_says(), timestamp=AT),
+                status=TaskStatus(state=TaskState.CANCELED, message=agent_reports(), timestamp=AT),
                 metadata={"k": 1},
             )
         )

@@ -30,6 +30,7 @@ from tests.wire.wording import (
     AT,
     REF,
     USER_10,
+    agent_reports,
     agent_says,
     artifact,
     asked,
@@ -422,14 +423,6 @@ class TestWriting:
         assert body_of(self.exchange("GetTask").reply(view(context_id="")))["result"]["contextId"] == ""
         assert "status" not in body_of(self.exchange("GetTask").reply(view(status=None)))["result"]
 
-    def test_an_agents_message_names_its_context(self) -> None:
-        status = TaskStatus(state=TaskState.WORKING, message=agent_says())
-        result = body_of(self.exchange("GetTask").reply(view(status=status)))["result"]
-        assert (result["status"]["message"]["contextId"], result["status"]["message"]["taskId"]) == ("c-5", "t-77")
-        told = TaskStatus(state=TaskState.WORKING, message=agent_says(context_id="c-x", task_id="t-x"))
-        result = body_of(self.exchange("GetTask").reply(view(status=told)))["result"]
-        assert (result["status"]["message"]["contextId"], result["status"]["message"]["taskId"]) == ("c-x", "t-x")
-
     def test_a_list_always_has_its_four_members(self) -> None:
         exchange = understood(call("ListTasks", {}))
         empty = TaskPage(views=(), next_page_token="", page_size=50, total=0)
@@ -479,7 +472,7 @@ class TestStreams:
         assert (id, list(data["result"])) == ("", ["message"])
 
     def test_facts_become_frames_and_private_ones_do_not(self) -> None:
-        working = TaskStatus(state=TaskState.WORKING, message=agent_says(), timestamp=AT)
+        working = TaskStatus(state=TaskState.WORKING, message=agent_reports(), timestamp=AT)
         entries = [
             Entry(1, Created(message=Message(message_id="u"))),
             Entry(4, Said(status=working, metadata={"p": 50})),

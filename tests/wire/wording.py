@@ -114,6 +114,11 @@ def agent_says(*parts: Part, **more: Any) -> Message:
     return Message(message_id="m-9", role=Role.AGENT, parts=parts or (Part(text="done"),), **more)
 
 
+def agent_reports() -> Message:
+    """As a status message: the engine names the context and the task."""
+    return agent_says(context_id="c-5", task_id="t-77")
+
+
 def artifact(*parts: Part, **more: Any) -> Artifact:
     return Artifact(artifact_id="a-3", parts=parts, **more)
 

@@ -141,9 +141,9 @@ def _place(path: str, version: str) -> _Place:
     here = rest.match([first, *others], "extendedAgentCard")
     if here is not None:
         return _Place(match=here)
-    if not first or (first in RESERVED and not (first == "v1" and modern)):
-        return _Place()
     tenant = rest.segment(first)
+    if not tenant or (tenant in RESERVED and not (tenant == "v1" and modern)):
+        return _Place()
     if not plain(tenant):
         raise InvalidParams(f"must be at most {MAX_ID} characters, without control characters", "tenant")
     if others in ([], [""]):

@@ -11,7 +11,6 @@ from dragoman.model.operations import Operation, SendStreamingMessage, Subscribe
 from dragoman.model.tasks import View
 from dragoman.wire.dialect import Dialect, Encode, Value
 from dragoman.wire.errors import Fault, fault
-from dragoman.wire.sse import error_frame, one_line
 
 Headers = tuple[tuple[bytes, bytes], ...]
 EVENTS: Headers = (
@@ -19,6 +18,9 @@ EVENTS: Headers = (
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 )
+
+# Valid in JSON, but some readers of event streams split lines at them as if they were line ends.
+_BREAKS = tuple((char.encode(), f"\\u{ord(char):04x}".encode()) for char in "\u0085\u2028\u2029")
 
 
 class Inbound(Struct, frozen=True):
@@ -181,3 +183,15 @@ class Exchange(ABC):
 
 def _last_status(entries: Sequence[Entry]) -> int:
     return next((entry.seq for entry in reversed(entries) if isinstance(entry.fact, StatusFact)), -1)
+
+
+def one_line(payload: bytes) -> bytes:
+    """The same JSON, on what every reader takes for one line."""
+    if not payload.isascii():
+        for char, escape in _BREAKS:
+            payload = payload.replace(char, escape)
+    return payload
+
+
+def error_frame(body: bytes) -> bytes:
+    return b"event: error\ndata: %b\n\n" % one_line(body)

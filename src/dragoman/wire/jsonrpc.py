@@ -10,9 +10,8 @@ from dragoman.model.errors import InvalidRequest
 from dragoman.model.operations import Operation
 from dragoman.wire.dialect import Dialect
 from dragoman.wire.errors import Fault
-from dragoman.wire.exchange import EVENTS, Envoy, Exchange, Headers, Reply
+from dragoman.wire.exchange import EVENTS, Envoy, Exchange, Headers, Reply, error_frame
 from dragoman.wire.reading import parse
-from dragoman.wire.sse import error_frame
 
 _MAX_ID = 1_000  # bytes; the id comes back in every event of a stream
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]{0,63})")

@@ -1,17 +1,16 @@
 """K03: the JSON of protocol 0.3 and 0.2, with `kind` on everything, over JSON-RPC.
 
-The Structs here are its shapes. They are written from the model, and read into it when a request is spelled exactly;
-what is not goes to the tolerant reader.
+A request that is spelled exactly is decoded into the shapes of `shapes03`; what is not goes to the tolerant reader.
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, cast
+from typing import Any
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET
 
 from dragoman.model.facts import AnyFact, Chunk, StatusFact
-from dragoman.model.messages import Artifact, Message, Part, Role
+from dragoman.model.messages import Message, Part
 from dragoman.model.operations import (
     CancelTask,
     Configuration,
@@ -30,11 +29,10 @@ from dragoman.model.operations import (
     TaskPage,
     TaskRef,
 )
-from dragoman.model.tasks import Task, TaskState, TaskStatus, View
+from dragoman.model.tasks import View
 from dragoman.wire import cards
 from dragoman.wire.dialect import Dialect, Encode
 from dragoman.wire.errors import CODES_03
-from dragoman.wire.home import home_status, home_task
 from dragoman.wire.reading import (
     Field,
     Read,
@@ -53,196 +51,23 @@ from dragoman.wire.reading import (
     text,
 )
 from dragoman.wire.settings import WireSettings
-
-STATES: Mapping[TaskState | None, str] = {
-    None: "unknown",
-    TaskState.SUBMITTED: "submitted",
-    TaskState.WORKING: "working",
-    TaskState.COMPLETED: "completed",
-    TaskState.FAILED: "failed",
-    TaskState.CANCELED: "canceled",
-    TaskState.INPUT_REQUIRED: "input-required",
-    TaskState.REJECTED: "rejected",
-    TaskState.AUTH_REQUIRED: "auth-required",
-}
-ROLES: Mapping[str, Role] = {"user": Role.USER, "agent": Role.AGENT}
-# What a role reads as: only users speak as users.
-_SPEAKERS: Mapping[Role | None, Literal["user", "agent"]] = {Role.USER: "user", Role.AGENT: "agent", None: "agent"}
-Metadata = dict[str, Any] | None
-
-# --- shapes -----------------------------------------------------------------------------------------------
-
-
-class Shape(Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True, gc=False):
-    pass
-
-
-class TextPart(Shape, frozen=True, tag_field="kind", tag="text"):
-    text: str
-    metadata: Metadata = None
-
-
-class FileContent(Shape, frozen=True):
-    content: bytes | UnsetType = msgspec.field(default=UNSET, name="bytes")
-    uri: str | UnsetType = UNSET
-    name: str = ""
-    mime_type: str = ""
-
-
-class FilePart(Shape, frozen=True, tag_field="kind", tag="file"):
-    file: FileContent
-    metadata: Metadata = None
-
-
-class DataPart(Shape, frozen=True, tag_field="kind", tag="data"):
-    data: dict[str, Any]
-    metadata: Metadata = None
-
-
-class MessageShape(Shape, frozen=True, tag_field="kind", tag="message"):
-    message_id: str
-    role: Literal["user", "agent"]
-    parts: list[TextPart | FilePart | DataPart]
-    context_id: str = ""
-    task_id: str = ""
-    metadata: Metadata = None
-    extensions: tuple[str, ...] = ()
-    reference_task_ids: tuple[str, ...] = ()
-
-
-class ArtifactShape(Shape, frozen=True):
-    artifact_id: str
-    parts: list[TextPart | FilePart | DataPart]
-    name: str = ""
-    description: str = ""
-    metadata: Metadata = None
-    extensions: tuple[str, ...] = ()
-
-
-class StatusShape(Shape, frozen=True):
-    state: str
-    message: MessageShape | None = None
-    timestamp: str = ""
-
-
-class TaskShape(Shape, frozen=True, tag_field="kind", tag="task"):
-    id: str
-    context_id: str
-    status: StatusShape
-    artifacts: list[ArtifactShape] = []
-    history: list[MessageShape] = []
-    metadata: Metadata = None
-
-
-class AuthenticationShape(Shape, frozen=True):
-    schemes: tuple[str, ...]
-    credentials: str = ""
-
-
-class PushShape(Shape, frozen=True):
-    url: str
-    id: str = ""
-    token: str = ""
-    authentication: AuthenticationShape | None = None
-
-
-class TaskPushShape(Shape, frozen=True):
-    task_id: str
-    push_notification_config: PushShape
-
-
-class ConfigurationShape(Shape, frozen=True):
-    accepted_output_modes: tuple[str, ...] = ()
-    blocking: bool = True
-    history_length: int | None = None
-
-
-class SendShape(Shape, frozen=True):
-    message: MessageShape
-    configuration: ConfigurationShape = ConfigurationShape()
-    metadata: Metadata = None
-
+from dragoman.wire.shapes03 import (
+    ROLES,
+    DataPart,
+    FileContent,
+    FilePart,
+    Metadata,
+    SendShape,
+    TextPart,
+    artifact_shape,
+    message_shape,
+    status_shape,
+    task_push_shape,
+    task_shape,
+    unwrap,
+)
 
 # --- writing ----------------------------------------------------------------------------------------------
-
-WRAPPED = "data_part_compat"  # says that a data part's value was no object and stands under "value"
-
-
-def wrap(data: Any, metadata: Metadata) -> tuple[dict[str, Any], Metadata]:
-    """Data must be an object before 1.0; anything else is put into one, marked so that it can be taken out again."""
-    if isinstance(data, dict):
-        return cast("dict[str, Any]", data), metadata
-    return {"value": data}, {**(metadata or {}), WRAPPED: True}
-
-
-def unwrap(data: dict[str, Any], metadata: Metadata) -> tuple[Any, Metadata]:
-    if metadata and metadata.get(WRAPPED) is True and "value" in data:
-        return data["value"], {key: value for key, value in metadata.items() if key != WRAPPED} or None
-    return data, metadata
-
-
-def part_shape(part: Part) -> TextPart | FilePart | DataPart:
-    if part.text is not UNSET:
-        return TextPart(part.text, part.metadata)
-    if part.data is not UNSET:
-        return DataPart(*wrap(part.data, part.metadata))
-    return FilePart(FileContent(part.raw, part.url, part.filename, part.media_type), part.metadata)
-
-
-def message_shape(message: Message) -> MessageShape:
-    return MessageShape(
-        message.message_id,
-        _SPEAKERS[message.role],
-        [part_shape(part) for part in message.parts],
-        message.context_id,
-        message.task_id,
-        message.metadata,
-        message.extensions,
-        message.reference_task_ids,
-    )
-
-
-def artifact_shape(artifact: Artifact) -> ArtifactShape:
-    return ArtifactShape(
-        artifact.artifact_id,
-        [part_shape(part) for part in artifact.parts],
-        artifact.name,
-        artifact.description,
-        artifact.metadata,
-        artifact.extensions,
-    )
-
-
-def status_shape(status: TaskStatus) -> StatusShape:
-    said = status.message
-    return StatusShape(STATES[status.state], message_shape(said) if said else None, status.timestamp)
-
-
-def task_shape(task: Task) -> TaskShape:
-    task = home_task(task)
-    return TaskShape(
-        task.id,
-        task.context_id,
-        status_shape(task.status or TaskStatus()),
-        [artifact_shape(artifact) for artifact in task.artifacts],
-        [message_shape(message) for message in task.history],
-        task.metadata,
-    )
-
-
-def push_shape(config: PushConfig) -> PushShape:
-    auth = config.authentication
-    return PushShape(
-        config.url,
-        config.id,
-        config.token,
-        AuthenticationShape((auth["scheme"],), auth.get("credentials", "")) if auth else None,
-    )
-
-
-def task_push_shape(config: PushConfig) -> TaskPushShape:
-    return TaskPushShape(config.task_id, push_shape(config))
-
 
 _encode = msgspec.json.Encoder().encode
 
@@ -291,7 +116,7 @@ def events(ref: TaskRef) -> Encode:
             tail = b',"final":true}' if final else b',"final":false}'
             if fact.metadata is not None:
                 tail = b',"metadata":%b%b' % (_encode(fact.metadata), tail)
-            return status_update + _encode(status_shape(home_status(fact.status, ref))) + tail
+            return status_update + _encode(status_shape(fact.status)) + tail
         return b""
 
     return encode
@@ -532,7 +357,8 @@ METHODS: Mapping[str, str] = {
     "agent/authenticatedExtendedCard": "GetExtendedAgentCard",
 }
 # What 0.3 left open about subscribing to a finished task its interface definition answers: the task once, then the end.
-POLICY = Policy(subscribe_terminal=True)
+# Its table of errors counts canceled among the states in which a task cannot be canceled (again).
+POLICY = Policy(subscribe_terminal=True, cancel_again=frozenset())
 
 K03 = Dialect(
     name="0.3",

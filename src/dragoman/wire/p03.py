@@ -29,10 +29,9 @@ from dragoman.model.operations import (
     TaskRef,
 )
 from dragoman.model.tasks import Task, TaskState, TaskStatus, View
-from dragoman.wire import cards, k03, p10
+from dragoman.wire import cards, k03, p10, shapes03
 from dragoman.wire.dialect import Dialect, Encode
 from dragoman.wire.errors import CODES_03
-from dragoman.wire.home import home_status, home_task
 from dragoman.wire.reading import (
     Field,
     Read,
@@ -71,7 +70,7 @@ class Writer:
         if part.text is not UNSET:
             return {"text": part.text, **_meta(part.metadata)}
         if part.data is not UNSET:
-            data, metadata = k03.wrap(part.data, part.metadata)
+            data, metadata = shapes03.wrap(part.data, part.metadata)
             return {"data": {"data": data}, **_meta(metadata)}
         if part.raw is not UNSET:
             file: JsonObject = {"fileWithBytes": b64encode(part.raw) if self._double else part.raw}
@@ -105,7 +104,6 @@ class Writer:
         return _filled(state=_state(status.state), message=said and self.message(said), timestamp=status.timestamp)
 
     def task(self, task: Task) -> JsonObject:
-        task = home_task(task)
         return {
             "id": task.id,
             "contextId": task.context_id,
@@ -150,7 +148,7 @@ class Writer:
                 tail = b',"final":true}}' if final else b"}}"
                 if fact.metadata is not None:
                     tail = b',"metadata":%b%b' % (_encode(fact.metadata), tail)
-                return status_update + _encode(self.status(home_status(fact.status, ref))) + tail
+                return status_update + _encode(self.status(fact.status)) + tail
             return b""
 
         return encode
@@ -172,7 +170,7 @@ _encode = msgspec.json.Encoder().encode
 
 def _push(config: PushConfig) -> JsonObject:
     name = f"tasks/{config.task_id}/pushNotificationConfigs/{config.id}"
-    return {"name": name, "pushNotificationConfig": k03.push_shape(config)}
+    return {"name": name, "pushNotificationConfig": shapes03.push_shape(config)}
 
 
 def write_push(config: PushConfig) -> bytes:
@@ -217,7 +215,7 @@ def _bytes_of_a_stranger(sheet: Sheet, value: Any, path: str) -> bytes | None:
 
 
 role = choice(
-    {"ROLE_UNSPECIFIED": None, "ROLE_USER": Role.USER, "ROLE_AGENT": Role.AGENT, **k03.ROLES},
+    {"ROLE_UNSPECIFIED": None, "ROLE_USER": Role.USER, "ROLE_AGENT": Role.AGENT, **shapes03.ROLES},
     {0: None, 1: Role.USER, 2: Role.AGENT},
 )
 _metadata = Field("metadata", "metadata", mapping)

@@ -30,7 +30,6 @@ from dragoman.model.operations import (
 from dragoman.model.tasks import Task, TaskState, View
 from dragoman.wire import cards
 from dragoman.wire.dialect import Dialect, Encode
-from dragoman.wire.home import home_status, home_task
 from dragoman.wire.reading import (
     Field,
     Read,
@@ -227,7 +226,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def _task(task: Task) -> bytes:
-    written = _encode(home_task(task))
+    written = _encode(task)
     # The context is always printed, the one member the model leaves out when empty.
     return written if task.context_id else b'{"contextId":"",' + written[1:]
 
@@ -289,7 +288,7 @@ def events(ref: TaskRef) -> Encode:
             return artifact_update + _encode(fact.artifact) + tail
         if isinstance(fact, StatusFact):
             tail = b"}}" if fact.metadata is None else b',"metadata":%b}}' % _encode(fact.metadata)
-            return status_update + _encode(home_status(fact.status, ref)) + tail
+            return status_update + _encode(fact.status) + tail
         return b""
 
     return encode
