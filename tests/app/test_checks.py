@@ -46,5 +46,11 @@ def test_an_address_that_is_none_is_refused_by_its_settings_name(setting: str, v
         values(resolve({setting: value}, environ={}))
 
 
+def test_a_card_can_only_name_versions_there_are() -> None:
+    values(resolve({"card_versions": "1.0, 0.3"}, environ={}))
+    with pytest.raises(SettingsError, match=r"^card_versions: Expected 1\.0 or 0\.3, got '2\.0'"):
+        values(resolve({"card_versions": "1.0,2.0"}, environ={}))
+
+
 def test_addresses_that_mean_something_pass() -> None:
     values(resolve({"public_url": "https://desk.example/a", "trusted_proxies": "10.0.0.0/8,::1"}, environ={}))

@@ -16,6 +16,9 @@ def values(settings: Settings) -> None:
             raise SettingsError(
                 f"{settings.origin('public_url')}: Expected an address such as https://desk.example, got {url!r}."
             )
+    for version in settings.server.card_versions:
+        if version not in ("1.0", "0.3"):
+            raise SettingsError(f"{settings.origin('card_versions')}: Expected 1.0 or 0.3, got {version!r}.")
     for proxy in settings.server.trusted_proxies:
         try:
             ip_network(proxy, strict=False)

@@ -44,6 +44,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     body_timeout: Seconds = Seconds(60)
     idle_timeout: Seconds = Seconds(75)
     card_max_age: Seconds = Seconds(300)
+    card_versions: tuple[str, ...] = ()
     require_version: bool = False
     open_extended_card: bool = False
     backlog: int = 2048

@@ -79,6 +79,7 @@ def door(settings: Settings) -> GatewaySettings:
         streams=settings.limits.streams,
         streams_per_caller=settings.limits.streams_per_caller,
         requests=settings.limits.requests,
+        card_versions=settings.server.card_versions,
         open_extended_card=settings.server.open_extended_card,
     )
 
