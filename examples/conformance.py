@@ -20,35 +20,35 @@ REQUIRED_EXTENSION = "urn:a2a:tck:required-extension"
 STREAMING_TIMEOUT = float(os.environ.get("TCK_STREAMING_TIMEOUT", "2"))  # the kit's own variable
 THINKING = 1.0  # seconds between a message of the 0.3 kit and the question that answers it
 
-Behaviour = Callable[[Turn], Awaitable[Reply | None]]
+# What a behaviour ends with: the answer to its question (the next message to act on), its last words, or nothing.
+Outcome = Reply | str | None
+Behaviour = Callable[[Turn], Awaitable[Outcome]]
 
-FILE = "output.txt", "text/plain"
 TEXT = Part(text="Generated text content")
-BYTES = Part(raw=b"Generated file content", filename=FILE[0], media_type=FILE[1])
-LINK = Part(url="https://example.com/output.txt", filename=FILE[0], media_type=FILE[1])
+BYTES = Part(raw=b"Generated file content", filename="output.txt", media_type="text/plain")
+LINK = Part(url="https://example.com/output.txt", filename="output.txt", media_type="text/plain")
 DATA = Part(data={"key": "value", "count": 42})
 
 
-def artifact(*parts: Part) -> Behaviour:
+def artifact(part: Part) -> Behaviour:
     """One artifact, then completed."""
 
-    async def behave(turn: Turn) -> None:
-        await turn.artifact("answer", *parts)
+    async def give(turn: Turn) -> None:
+        await turn.artifact("answer", part)
 
-    return behave
+    return give
 
 
-async def complete(turn: Turn) -> Reply:
-    return Reply("Hello from TCK")
+async def complete(turn: Turn) -> str:
+    return "Hello from TCK"
 
 
 async def reject(turn: Turn) -> None:
     await turn.reject("The kit asked for a rejection")
 
 
-async def keep_asking(turn: Turn) -> None:
-    while True:
-        await turn.ask("Please tell me more")
+async def ask(turn: Turn) -> Reply:
+    return await turn.ask("Please tell me more")
 
 
 async def in_chunks(turn: Turn) -> None:
@@ -56,11 +56,10 @@ async def in_chunks(turn: Turn) -> None:
     await turn.artifact("answer", "second chunk", append=True)
 
 
-async def ponder(turn: Turn) -> None:
+async def ponder(turn: Turn) -> Reply:
     """The agent of the 0.3 kit: works a while, then asks, for as long as it is told more."""
-    for question in range(1, 1_000):
-        await turn.step(f"thought {question}", asyncio.sleep, THINKING)
-        await turn.ask("Please tell me more")
+    await turn.step("think", asyncio.sleep, THINKING)
+    return await turn.ask("Please tell me more")
 
 
 async def linger(turn: Turn) -> None:
@@ -76,7 +75,7 @@ BEHAVIOURS: tuple[tuple[str, Behaviour], ...] = (
     ("tck-artifact-file-url", artifact(LINK)),
     ("tck-artifact-file", artifact(BYTES)),
     ("tck-artifact-data", artifact(DATA)),
-    ("tck-input-required", keep_asking),
+    ("tck-input-required", ask),
     ("tck-reject-task", reject),
     ("tck-stream-artifact-chunked", in_chunks),
     ("tck-stream-artifact-file", artifact(BYTES)),
@@ -98,9 +97,14 @@ async def reply(turn: Turn) -> str:
 
 
 async def behave(turn: Turn) -> Reply | None:
-    """Do what the messageId asks for."""
-    behaviour = next(behaviour for prefix, behaviour in BEHAVIOURS if turn.message.message_id.startswith(prefix))
-    return await behaviour(turn)
+    """Do what the messageId asks for; after a question, what the answer's messageId asks for."""
+    message = turn.message
+    while True:
+        behaviour = next(behaviour for prefix, behaviour in BEHAVIOURS if message.message_id.startswith(prefix))
+        outcome = await behaviour(turn)
+        if not isinstance(outcome, Reply):
+            return Reply(outcome) if outcome else None
+        message = outcome.message
 
 
 def conformance(name: str, *, everything: bool, extensions: tuple[Extension, ...] = ()) -> Agent:
@@ -109,6 +113,7 @@ def conformance(name: str, *, everything: bool, extensions: tuple[Extension, ...
         description="Behaves as the test kit expects.",
         version="1.0.0",
         streaming=everything,
+        extended=everything,
         extensions=extensions,
     )
     made.router(choose)
