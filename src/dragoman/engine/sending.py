@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from dragoman.core import cursors, lifecycle
+from dragoman.core import cursors, lifecycle, modes
 from dragoman.core.journal import digest
 from dragoman.core.weights import weigh_message
 from dragoman.engine.direct import DirectTurn
@@ -52,6 +52,7 @@ class Sending:
         if not message.task_id:
             route = agent.route(message, op.metadata)
             if route.direct:
+                modes.admit(message.parts, agent.profile.accepts)
                 return await self._direct(call, op, route)
             return await self._create(call, op, route, "")
         live = await self._lives.open(call.scope, message.task_id)
@@ -69,6 +70,7 @@ class Sending:
 
     async def _create(self, call: Call, op: SendMessage, route: Route, id: str) -> Accepted | Message:
         turns, scope = self._turns, call.scope
+        modes.admit(op.message.parts, turns.agent(scope.agent).profile.accepts)
         uid = turns.ids.uid()
         now = turns.clock.now()
         context_id = op.message.context_id or turns.ids.uid()
@@ -126,6 +128,7 @@ class Sending:
             head = live.head
             lifecycle.fits(head, op.message)
             placement = lifecycle.place(head, turns.limits.inbox)
+            modes.admit(op.message.parts, turns.agent(call.scope.agent).profile.accepts)
             now = turns.clock.now()
             message = _addressed(op.message, head.id, head.context_id)
             if placement == "answer":
