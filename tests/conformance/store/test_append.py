@@ -193,12 +193,12 @@ async def test_the_head_adds_up_sizes(store: Store) -> None:
     assert read == head
 
 
-async def test_a_hundred_thousand_facts_fit_in_one_append(store: Store) -> None:
+async def test_ten_thousand_facts_fit_in_one_append(store: Store) -> None:
     await store.append(new("u"))
-    appended = await store.append(output("u", *(chunk(text=str(n)) for n in range(100_000))))
-    assert (appended.first, appended.head.seq) == (3, 100_002)
-    last = await store.since(OURS, "u", 100_000)
-    assert [entry.fact for entry in last] == [chunk(text="99998"), chunk(text="99999")]
+    appended = await store.append(output("u", *(chunk(text=str(n)) for n in range(10_000))))
+    assert (appended.first, appended.head.seq) == (3, 10_002)
+    last = await store.since(OURS, "u", 10_000)
+    assert [entry.fact for entry in last] == [chunk(text="9998"), chunk(text="9999")]
 
 
 async def test_origin_and_guard_words_are_kept(store: Store) -> None:

@@ -193,8 +193,8 @@ class Group:
         tasks: list[Row] = []
         moves: list[Row] = []
         counts: dict[tuple[Scope, str], int] = {}
-        for uid, (n, head) in self.heads.items():
-            before = self._before[uid]
+        for uid, task in self.heads.items():
+            n, head, before = task.n, task.head, self._before[uid]
             state = STATES[head.state]
             if before is None:
                 tasks.append(_row(n, head, state))

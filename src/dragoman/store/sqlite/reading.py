@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from itertools import chain
 from sqlite3 import Connection
-from typing import Any, NamedTuple
+from typing import Any
 
+from msgspec import Struct
 from msgspec.json import Decoder, Encoder
 
 from dragoman.model.facts import AnyFact, Entry
@@ -26,7 +27,7 @@ STATES = {state: state.value.removeprefix("TASK_STATE_") for state in TaskState}
 LATEST = (2**62, "")  # before every task: where a list begins
 
 
-class Known(NamedTuple):
+class Known(Struct, frozen=True, gc=False):
     """A task's head and the number of its row."""
 
     n: int
@@ -136,7 +137,8 @@ def _loaded(connection: Connection, some: Sequence[Known], artifacts: bool) -> l
         for n, body in connection.execute(SQL["segments_of_tasks"], these):
             segments.setdefault(n, []).append(decode_segment(body))
     loaded: list[Loaded] = []
-    for n, head in some:
+    for task in some:
+        n, head = task.n, task.head
         seq, size, at = ends.get(n, (0, 0, 0))
         if seq > head.seq:
             head.seq, head.size, head.updated_at = seq, size, at

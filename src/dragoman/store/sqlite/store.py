@@ -66,7 +66,7 @@ class SqliteStore:
         synchronous: Synchronous = "NORMAL",
         max_bytes: int = 0,
         recent_tasks: int = 8_192,
-        recent_bytes: int = 24 * 1_048_576,
+        recent_bytes: int = 8 * 1_048_576,
         lease_ttl: int = 30_000,
         clock: Clock | None = None,
     ) -> None:
