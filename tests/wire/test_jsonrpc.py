@@ -129,6 +129,10 @@ def test_only_post_calls(verb: str) -> None:
     assert (found.status, header(found, "allow")) == (405, "POST")
 
 
+def test_other_verbs_find_nothing_at_a_tenants_path() -> None:
+    assert refused(visit("GET", "/favicon.ico")).status == 404
+
+
 def test_the_tenant_may_stand_in_the_path_or_in_the_parameters() -> None:
     assert understood(call("GetTask", {"id": "t-77"}, path="/studio")).tenant == "studio"
     assert understood(call("GetTask", {"id": "t-77"}, path="/stu%20dio/")).tenant == "stu dio"

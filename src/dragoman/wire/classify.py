@@ -93,6 +93,9 @@ def receive(inbound: Inbound, wire: WireSettings) -> Exchange | Reply:
     except InvalidParams as error:
         return refuse(inbound, error)
     if place.mount is not None:
+        if inbound.method != "POST":
+            # Any word may be a tenant's, but /favicon.ico is hardly meant as one.
+            return rest.refusal(P10, fault(NoRoute(), P10.codes))
         return _rpc(inbound, wire, version, place.tenant, place.mount)
     if place.match is not None:
         return _rest(inbound, wire, version, place, place.match)
