@@ -122,7 +122,11 @@ def conformance(name: str, *, everything: bool, extensions: tuple[Extension, ...
     return made
 
 
-full = conformance("Conformance", everything=True)
+full = conformance(
+    "Conformance",
+    everything=True,
+    extensions=(Extension(uri="urn:dragoman:example", description="Declared, and not needed", params={"answer": 42}),),
+)
 minimal = conformance("Conformance, nothing declared", everything=False)
 extension = conformance(
     "Conformance, an extension required",

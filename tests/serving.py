@@ -25,12 +25,16 @@ def serving(
     Fails with the end of the server's output when it does not come up; what it said is in `logs`.
     """
     port = port or free_port()
+    # What a developer has set for a server of their own must not reach ours.
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("DRAGOMAN_", "A2A_"))}
+    for name in ("HOST", "PORT"):
+        inherited.pop(name, None)
     command = [sys.executable, "-m", "dragoman", "serve", target, "--port", str(port), *options]
     with logs.open("wb") as output:
         process = subprocess.Popen(
             command,
             cwd=ROOT,
-            env=os.environ | {"PYTHONUNBUFFERED": "1"} | dict(env or {}),
+            env=inherited | {"PYTHONUNBUFFERED": "1"} | dict(env or {}),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
