@@ -45,9 +45,9 @@ bench: dev ## Measure Dragoman beside its peers; prints ratios, writes bench/out
 	$(BIN)/python -m bench $(ARGS)
 
 .PHONY: tck
-tck: dev ## Run the official test kit: make tck TCK=<checkout of a2aproject/a2a-tck>
+tck: dev ## Run the official test kit: make tck TCK="<checkouts of a2aproject/a2a-tck>"
 	@test -n "$(TCK)" || { echo "Name a checkout of a2aproject/a2a-tck: make tck TCK=../a2a-tck"; exit 2; }
-	$(BIN)/python conformance/run.py "$(TCK)" $(ARGS)
+	$(BIN)/python conformance/run.py $(TCK) $(ARGS)
 
 .PHONY: docs
 docs: dev ## Check that the documentation is true: settings, examples, links

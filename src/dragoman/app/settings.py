@@ -67,6 +67,7 @@ class LimitSettings(Struct, frozen=True, kw_only=True):
     head: Bytes = Bytes(32 * KIB)
     parts: int = 1_000
     depth: int = 64
+    containers: int = 200_000
     requests: int = 20_000
     streams: int = 10_000
     streams_per_caller: int = 5_000

@@ -104,6 +104,7 @@ def reading(settings: Settings) -> WireSettings:
     return WireSettings(
         require_version=settings.server.require_version,
         max_depth=settings.limits.depth,
+        max_containers=settings.limits.containers,
         max_parts=settings.limits.parts,
     )
 
