@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, cast, overload
 from msgspec.structs import replace
 
 from dragoman.agents.direct import Answer, DirectTurn
-from dragoman.agents.handler import Handler, perform
+from dragoman.agents.handler import Handler, is_async, perform
 from dragoman.agents.incoming import Incoming
 from dragoman.agents.schema import Misfit
 from dragoman.agents.signature import read
@@ -139,7 +139,7 @@ class Agent:
                 cancel_ms=round(cancel_within * 1000),
                 timeout_ms=round(timeout * 1000),
             )
-            self._add(Handler(function, read(function), card, route, extended))
+            self._add(Handler(function, read(function), card, route, extended, not is_async(function)))
             return function
 
         return add if function is None else add(function)
@@ -166,12 +166,12 @@ class Agent:
         return self._profile
 
     def route(self, message: Message, metadata: dict[str, Any] | None) -> Route:
+        if len(self._handlers) == 1:
+            return next(iter(self._handlers.values())).route
         incoming = Incoming(message, metadata)
         wanted = incoming.metadata.get("skill")
         if isinstance(wanted, str) and wanted in self._handlers:
             return self._handlers[wanted].route
-        if len(self._handlers) == 1:
-            return next(iter(self._handlers.values())).route
         known = ", ".join(self._handlers)
         if self._router is not None:
             chosen = self._router(incoming)

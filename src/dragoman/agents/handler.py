@@ -36,10 +36,7 @@ class Handler(NamedTuple):
     skill: Skill
     route: Route
     extended: bool
-
-    @property
-    def threaded(self) -> bool:
-        return not is_async(self.function)
+    threaded: bool
 
 
 def is_async(function: Callable[..., Any]) -> bool:

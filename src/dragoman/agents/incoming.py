@@ -1,6 +1,5 @@
 """What was said to the agent, read conveniently; and what it answers with when a Message says it best."""
 
-from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
@@ -26,7 +25,7 @@ class Incoming:
     def parts(self) -> tuple[Part, ...]:
         return self._message.parts
 
-    @cached_property
+    @property
     def text(self) -> str:
         """All text parts, one per line."""
         return "\n".join(part.text for part in self.parts if isinstance(part.text, str))
@@ -41,7 +40,7 @@ class Incoming:
         """The value of the first data part, or None."""
         return next((part.data for part in self.parts if part.data is not UNSET), None)
 
-    @cached_property
+    @property
     def metadata(self) -> dict[str, Any]:
         """The request's metadata, with the message's on top."""
         return {**(self._metadata or {}), **(self._message.metadata or {})}

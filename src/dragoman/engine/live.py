@@ -25,7 +25,20 @@ Key = tuple[Scope, str]
 
 
 class Live:
-    __slots__ = ("base", "entries", "fold", "head", "inbox", "pins", "run", "settlers", "span", "tail", "weight")
+    __slots__ = (
+        "base",
+        "entries",
+        "fold",
+        "head",
+        "inbox",
+        "pins",
+        "run",
+        "seen",
+        "settlers",
+        "span",
+        "tail",
+        "weight",
+    )
 
     def __init__(self, head: Head, fold: Fold | None) -> None:
         self.head = head
@@ -39,6 +52,7 @@ class Live:
         self.run: Run | None = None
         self.settlers: list[asyncio.Future[None]] = []
         self.pins = 0
+        self.seen: View | None = None  # what the fold looked like when it was last shown
 
     def recent(self, after: int, limit: int) -> Sequence[Entry] | None:
         """Entries after that number, None when the tail no longer reaches back to it."""
@@ -107,7 +121,7 @@ class Lives:
             if self._by_key.get((head.scope, head.id)) is live:
                 del self._by_key[head.scope, head.id]
             if head.terminal and live.fold is not None and live.fold.whole:
-                self.keep(shown(head, live.fold), head)
+                self.keep(_show(live, live.fold), head)
 
     async def view(self, scope: Scope, id: str) -> View | None:
         """The task as it stands, from memory when all of it is there."""
@@ -129,7 +143,7 @@ class Lives:
 
     async def view_of(self, live: Live) -> View:
         if live.fold is not None and live.fold.whole:
-            return shown(live.head, live.fold)
+            return _show(live, live.fold)
         loaded = await self._store.load(live.head.scope, live.head.uid)
         assert loaded is not None, "a pinned task cannot be deleted"
         return view(loaded)
@@ -290,6 +304,13 @@ class Lives:
             )
         )
         written.add_done_callback(_noted)
+
+
+def _show(live: Live, fold: Fold) -> View:
+    """The fold as a view, made once however many ask between two facts."""
+    if live.seen is None or live.seen.seq != fold.seq:
+        live.seen = shown(live.head, fold)
+    return live.seen
 
 
 def _release(live: Live) -> None:
