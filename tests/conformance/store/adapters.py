@@ -36,11 +36,5 @@ ADAPTERS = (
         True,
         lambda folder, clock: SqliteStore(folder / "log.db", clock=clock, recent_tasks=1, recent_bytes=0),
     ),
-    # Only the very ends of logs in memory: reads begin in the file and go on from memory.
-    Adapter(
-        "sqlite-little",
-        True,
-        lambda folder, clock: SqliteStore(folder / "log.db", clock=clock, recent_tasks=3, recent_bytes=40_000),
-    ),
     Adapter("sqlite-full", True, lambda folder, clock: SqliteStore(folder / "log.db", clock=clock, synchronous="FULL")),
 )

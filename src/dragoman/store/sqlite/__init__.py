@@ -2,7 +2,7 @@
 
     store       the port: collects what waits, reads for whoever asks     (the event loop's thread)
     group       decides what one transaction writes and what each caller hears            (pure)
-    recent      heads and log ends of tasks in motion, so that following them reads no file
+    recent      heads and stretches of logs in memory, shared by all readers
     writer      the thread that owns the writing connection
     backfill    the thread that moves the write-ahead log into the file
     reading     rows to model objects

@@ -22,7 +22,8 @@ from dragoman.store.leases import claimed, deadline, unattended
 from dragoman.store.sqlite.reading import STATES, Known, encode
 from dragoman.store.sqlite.statements import SIZES, SQL, rows
 
-# A row of facts is read and decoded whole, so its size bounds what a reader takes more than it asked for.
+# A row of facts is read and decoded whole, so its size bounds what a reader takes more than it asked for. No row
+# reaches over a multiple of ROW_FACTS: the stretches in which logs are read begin and end with rows.
 ROW_FACTS = 64
 ROW_BYTES = 65_536
 
@@ -61,22 +62,13 @@ class Sources(NamedTuple):
     key: Callable[[Scope, str], KeyRecord | None]
 
 
-class Extension(NamedTuple):
-    """Facts that are in the log once the group is committed."""
-
-    uid: str
-    first: int
-    facts: Sequence[AnyFact]
-    size: int
-
-
 class Group:
     """One transaction in the making. `careful` looks before it leaps where otherwise a unique index would object."""
 
     def __init__(self, sources: Sources, next_n: int, now: int, careful: bool = False) -> None:
         self.waiting: list[Waiting] = []
         self.answers: list[tuple[Future[Any], Any]] = []
-        self.extensions: list[Extension] = []
+        self.extensions: list[tuple[str, Sequence[AnyFact]]] = []
         self.heads: dict[str, Known] = {}
         self.size = 0
         self.next_n = next_n
@@ -122,7 +114,7 @@ class Group:
                 raise Conflict(task.head)
         before = task.head
         head = advance(before, wish.facts, wish.size)
-        size = self._log(task.n, head, before.seq, wish.facts)
+        self._log(task.n, head, before.seq, wish.facts)
         if isinstance(guard, New) and guard.key:
             self._use(wish.scope, written(guard.key, wish.uid, self._now))
         if isinstance(guard, New):
@@ -130,7 +122,7 @@ class Group:
             self._before[wish.uid] = None
         self.heads[wish.uid] = Known(task.n, head)
         if wish.facts:
-            self.extensions.append(Extension(wish.uid, before.seq + 1, wish.facts, size))
+            self.extensions.append((wish.uid, wish.facts))
             self.settles = self.settles or isinstance(wish.facts[-1], Settled)
         return Appended(head, before.seq + 1)
 
@@ -178,13 +170,11 @@ class Group:
     def _use(self, scope: Scope, record: KeyRecord) -> None:
         self._keys.append((*scope, record.key, record.uid, record.at, encode(record)))
 
-    def _log(self, n: int, head: Head, seq: int, facts: Sequence[AnyFact]) -> int:
-        """Rows for these facts; answers their bytes. Nothing is kept if one of them cannot be encoded."""
+    def _log(self, n: int, head: Head, seq: int, facts: Sequence[AnyFact]) -> None:
+        """Rows for these facts. Nothing is kept if one of them cannot be encoded."""
         rows = [(n, end, head.size, head.updated_at, body) for end, body in _bodies(seq, facts)]
         self._facts += rows
-        size = sum(len(row[4]) for row in rows)
-        self.size += size
-        return size
+        self.size += sum(len(row[4]) for row in rows)
 
     # --- the transaction ---
 
@@ -260,11 +250,12 @@ def _moved(before: Head, after: Head) -> bool:
 
 def _bodies(seq: int, facts: Sequence[AnyFact]) -> list[tuple[int, bytes]]:
     """The facts as JSON arrays of bounded size, each with the number of its last fact."""
-    if len(facts) <= ROW_FACTS:
-        return _halves(seq, facts) if facts else []
     bodies: list[tuple[int, bytes]] = []
-    for start in range(0, len(facts), ROW_FACTS):
-        bodies += _halves(seq + start, facts[start : start + ROW_FACTS])
+    start = 0
+    while start < len(facts):
+        stop = start + ROW_FACTS - (seq + start) % ROW_FACTS
+        bodies += _halves(seq + start, facts[start:stop])
+        start = stop
     return bodies
 
 

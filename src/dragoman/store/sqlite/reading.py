@@ -59,18 +59,16 @@ def key(connection: Connection, scope: Scope, key: str) -> KeyRecord | None:
 
 
 def since(connection: Connection, scope: Scope, uid: str, after: int, limit: int, max_bytes: int) -> list[Entry]:
-    """Entries after a number. Ends with a row where it can, so that the next call need not decode a row again."""
+    """Entries after a number, at most `limit` of them and about `max_bytes`, at least one if any."""
     after = max(0, after)
     bodies: list[bytes] = []
     last = 0
     with closing(connection.execute(SQL["facts_after"], (uid, *scope, after, limit))) as found:
         for seq, body in found:
-            if bodies and seq - after > limit:
-                break
             last = seq
             bodies.append(body)
             max_bytes -= len(body)
-            if max_bytes <= 0:
+            if max_bytes <= 0 or seq - after >= limit:
                 break
     if not bodies:
         return []
@@ -78,7 +76,8 @@ def since(connection: Connection, scope: Scope, uid: str, after: int, limit: int
     facts = decode_facts(b"[" + b",".join([body[1:-1] for body in bodies]) + b"]" if len(bodies) > 1 else bodies[0])
     first = last + 1 - len(facts)
     entries = list(map(Entry, range(first, last + 1), facts))
-    return entries[max(0, after + 1 - first) :][:limit] if after >= first or len(entries) > limit else entries
+    skip = max(0, after + 1 - first)
+    return entries[skip : skip + limit] if skip or len(entries) > limit else entries
 
 
 def load(connection: Connection, scope: Scope, uid: str) -> Loaded | None:

@@ -1,115 +1,84 @@
-"""Heads and log ends of tasks in motion: what a follower reads next is here and costs no query."""
+"""What was just written or read, kept in memory: heads, and stretches of logs that several readers go through.
 
-from array import array
-from collections import OrderedDict, deque
+It is right because the file has one owner: every head that changes passes here first, and a stretch is kept only when
+nothing can be added to it any more.
+"""
+
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
-
-from dragoman.model.facts import AnyFact, Entry
+from dragoman.model.facts import Entry
 from dragoman.model.tasks import Head, Scope
 from dragoman.store.sqlite.reading import Known
 
-# What a decoded fact weighs beyond its JSON, roughly: objects, its number, the frames encoded from it.
+# Logs are read in stretches of so many facts, so that readers with different cursors share them.
+STRETCH = 256
+
+# What a decoded fact weighs, roughly: objects, its number, the frames encoded from it. Its own bytes come on top.
 _WEIGHT = 700
 
 
-class _Tail(Struct, gc=False):
-    """The end of one log: consecutive entries from `base` on. `gone` of them are given up and removed in bulk."""
+class Heads:
+    """The heads of the tasks used last."""
 
-    base: int
-    entries: list[Entry]
-    sizes: "array[int]"
-    gone: int = 0
-
-    def give_up(self, count: int) -> None:
-        self.gone += count
-        if self.gone > 64 and self.gone * 2 > len(self.entries):
-            del self.entries[: self.gone], self.sizes[: self.gone]
-            self.base += self.gone
-            self.gone = 0
-
-
-class _Block(Struct, frozen=True, gc=False):
-    """What one append brought, in the order in which it is given up again."""
-
-    uid: str
-    tail: _Tail
-    count: int
-    weight: int
-
-
-class Recent:
-    """Bounded by number of heads and by bytes of entries; the longest known heads and the oldest entries go first.
-
-    It is right because the file has one owner and everything that is committed passes here first.
-    """
-
-    def __init__(self, max_heads: int, max_bytes: int) -> None:
-        self._max_heads = max_heads
-        self._max_bytes = max_bytes
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._heads: OrderedDict[str, Known] = OrderedDict()
-        self._tails: dict[str, _Tail] = {}
-        self._blocks: deque[_Block] = deque()
-        self._bytes = 0
 
-    def known(self, scope: Scope, uid: str) -> Known | None:
+    def get(self, scope: Scope, uid: str) -> Known | None:
         task = self._heads.get(uid)
         return task if task is not None and task.head.scope == scope else None
 
     def keep(self, uid: str, task: Known) -> None:
         self._heads[uid] = task
         self._heads.move_to_end(uid)
-        if len(self._heads) > self._max_heads:
+        if len(self._heads) > self._limit:
             self._heads.popitem(last=False)
-
-    def extend(self, uid: str, first: int, facts: Sequence[AnyFact], size: int) -> None:
-        """Facts that were just committed."""
-        tail = self._tails.get(uid)
-        if tail is None:
-            tail = self._tails[uid] = _Tail(first, [], array("q"))
-        count = len(facts)
-        tail.entries.extend(map(Entry, range(first, first + count), facts))
-        tail.sizes.extend([size // count] * count)
-        weight = size + _WEIGHT * count
-        self._blocks.append(_Block(uid, tail, count, weight))
-        self._bytes += weight
-        while self._bytes > self._max_bytes:
-            self._give_up(self._blocks.popleft())
-
-    def _give_up(self, block: _Block) -> None:
-        self._bytes -= block.weight
-        tail = block.tail
-        tail.give_up(block.count)
-        if tail.gone >= len(tail.entries) and self._tails.get(block.uid) is tail:
-            del self._tails[block.uid]
-
-    def since(self, head: Head, after: int, limit: int, max_bytes: int) -> Sequence[Entry] | None:
-        """Entries after a number, or None when they are not all here any more."""
-        if after >= head.seq:
-            return ()
-        tail = self._tails.get(head.uid)
-        if tail is None or after + 1 < tail.base:
-            return None
-        start = after + 1 - tail.base
-        end = min(start + limit, len(tail.entries))
-        if end - start > 1:
-            for at in range(start, end):
-                max_bytes -= tail.sizes[at]
-                if max_bytes <= 0:
-                    end = at + 1
-                    break
-        return tail.entries[start:end]
-
-    def all(self, head: Head) -> tuple[Entry, ...] | None:
-        """The whole log, or None when some of it is not here any more."""
-        tail = self._tails.get(head.uid)
-        return tuple(tail.entries) if tail is not None and tail.base == 1 else None
 
     def forget(self, uids: Iterable[str]) -> None:
         for uid in uids:
             self._heads.pop(uid, None)
-            if tail := self._tails.pop(uid, None):
-                # Its blocks stay in line and find nothing left.
-                tail.entries.clear()
-                del tail.sizes[:]
+
+
+class Stretches:
+    """Stretches of logs that somebody read from the file. The next reader gets the same entries, frames and all."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._kept: OrderedDict[tuple[str, int], tuple[list[Entry], int]] = OrderedDict()
+
+    def since(self, head: Head, after: int, limit: int) -> Sequence[Entry] | None:
+        """Entries after a number as far as their stretch goes, or None when it is not here."""
+        key = (head.uid, after // STRETCH)
+        kept = self._kept.get(key)
+        if kept is None:
+            return None
+        self._kept.move_to_end(key)
+        at = after % STRETCH
+        return kept[0][at : at + limit]
+
+    def keep(self, head: Head, number: int, entries: list[Entry]) -> None:
+        """A stretch as it was read; ignored while facts may still be added to it."""
+        start = number * STRETCH
+        end = min(start + STRETCH, head.seq)
+        if end < start + STRETCH and not head.terminal:
+            return
+        if not entries or entries[0].seq != start + 1 or entries[-1].seq != end:
+            return
+        share = head.size // max(1, head.seq) + _WEIGHT
+        self._drop((head.uid, number))
+        self._kept[head.uid, number] = (entries, share * len(entries))
+        self._bytes += share * len(entries)
+        while self._bytes > self._max_bytes:
+            self._drop(next(iter(self._kept)))
+
+    def _drop(self, key: tuple[str, int]) -> None:
+        if kept := self._kept.pop(key, None):
+            self._bytes -= kept[1]
+
+    def forget(self, uids: Iterable[str]) -> None:
+        """These logs are gone."""
+        gone = set(uids)
+        for key in [key for key in self._kept if key[0] in gone]:
+            self._drop(key)

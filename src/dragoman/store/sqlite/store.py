@@ -19,7 +19,7 @@ from dragoman.store.sqlite import reading
 from dragoman.store.sqlite.group import Claim, Group, Keep, Sources, Waiting
 from dragoman.store.sqlite.ownership import Ownership
 from dragoman.store.sqlite.reading import Known
-from dragoman.store.sqlite.recent import Recent
+from dragoman.store.sqlite.recent import STRETCH, Heads, Stretches
 from dragoman.store.sqlite.statements import SQL
 from dragoman.store.sqlite.sweep import bury, dig
 from dragoman.store.sqlite.writer import Clash, Synchronous, Work, Writer
@@ -55,8 +55,8 @@ class SqliteStore:
     """Durable, in one file, for one process.
 
     `synchronous="FULL"` also survives power loss; "NORMAL" survives every crash of the process. `max_bytes` bounds the
-    file, keeping some of it for facts that end tasks; 0 leaves it to the disk. `recent_bytes` bounds the log ends kept
-    in memory for followers.
+    file, keeping some of it for facts that end tasks; 0 leaves it to the disk. `recent_bytes` bounds the stretches of
+    logs kept in memory for readers who come one after the other.
     """
 
     def __init__(
@@ -75,7 +75,8 @@ class SqliteStore:
         self._max_bytes = max_bytes
         self._clock = clock
         self._ownership = Ownership(self._path)
-        self._recent = Recent(recent_tasks, recent_bytes)
+        self._heads = Heads(recent_tasks)
+        self._stretches = Stretches(recent_bytes)
         self._leases = Leases(lease_ttl)
         self._queue: deque[Waiting | _Job] = deque()
         self._alone: deque[Waiting] = deque()  # of groups that failed: decided again, one at a time
@@ -208,13 +209,11 @@ class SqliteStore:
         self._writer.submit(lambda pen: pen.write(statements, headroom), written)
 
     def _committed(self, group: Group) -> None:
-        recent = self._recent
         now = self.now()
         self._next_n = group.next_n
         for uid, task in group.heads.items():
-            recent.keep(uid, task)
-        for uid, first, facts, size in group.extensions:
-            recent.extend(uid, first, facts, size)
+            self._heads.keep(uid, task)
+        for uid, facts in group.extensions:
             self._leases.follow(uid, facts, now)
         self._busy = False
         self._launch()
@@ -222,7 +221,7 @@ class SqliteStore:
 
     def _failed(self, group: Group, error: BaseException) -> None:
         self._busy = False
-        self._recent.forget(group.heads)
+        self._heads.forget(group.heads)
         if len(group.waiting) > 1 and isinstance(error, Clash | StoreFull):
             # One of them is to blame; alone, each gets its own answer.
             self._alone.extend(group.waiting)
@@ -251,13 +250,13 @@ class SqliteStore:
     # --- what deciding asks: one row each, from memory or from the loop's own reading connection ---
 
     def _task(self, scope: Scope, uid: str) -> Known | None:
-        task = self._recent.known(scope, uid)
+        task = self._heads.get(scope, uid)
         if task is None and (task := reading.by_uid(self._reader, scope, uid)):
-            self._recent.keep(uid, task)
+            self._heads.keep(uid, task)
         return task
 
     def _named(self, scope: Scope, id: str) -> Known | None:
-        task = self._recent.known(scope, id)
+        task = self._heads.get(scope, id)
         if task is not None and task.head.id == id:
             return task
         return reading.by_id(self._reader, scope, id)
@@ -279,8 +278,6 @@ class SqliteStore:
         task = self._task(scope, uid)
         if task is None:
             return None
-        if not task.head.checkpoint_seq and (entries := self._recent.all(task.head)) is not None:
-            return Loaded(head=task.head, entries=entries)
         if _quick(task.head):
             return reading.load(self._reader, scope, uid)
         return await self._read(lambda connection: reading.load(connection, scope, uid))
@@ -289,12 +286,23 @@ class SqliteStore:
         self, scope: Scope, uid: str, after: int, limit: int = 256, max_bytes: int = 262_144
     ) -> Sequence[Entry]:
         task = self._task(scope, uid)
-        if task is None:
+        after = max(0, after)
+        if task is None or after >= task.head.seq:
             return ()
-        if (entries := self._recent.since(task.head, max(0, after), limit, max_bytes)) is not None:
+        head = task.head
+        if entries := self._stretches.since(head, after, limit):
             return entries
-        if _quick(task.head):
-            return reading.since(self._reader, scope, uid, after, limit, max_bytes)
+        number, skip = divmod(after, STRETCH)
+        start = after - skip
+
+        def read(connection: Connection) -> list[Entry]:
+            return reading.since(connection, scope, uid, start, STRETCH, max_bytes)
+
+        stretch = read(self._reader) if _quick(head) else await self._read(read)
+        self._stretches.keep(head, number, stretch)
+        if skip < len(stretch):
+            return stretch[skip : skip + limit]
+        # So large that the bytes ran out before the cursor was reached.
         return await self._read(lambda connection: reading.since(connection, scope, uid, after, limit, max_bytes))
 
     async def list(self, scope: Scope, query: Query) -> Page:
@@ -355,7 +363,8 @@ class SqliteStore:
 
     async def due(self, limit: int) -> Sequence[Head]:
         now = self.now()
-        return await self._read(lambda connection: list(reading.heads(connection, "due", (now, limit))))
+        # Asked every second; the index holds only what has a deadline.
+        return list(reading.heads(self._reader, "due", (now, limit)))
 
     # --- housekeeping ---
 
@@ -366,7 +375,8 @@ class SqliteStore:
         return uids
 
     def _forget(self, uids: Sequence[str]) -> None:
-        self._recent.forget(uids)
+        self._heads.forget(uids)
+        self._stretches.forget(uids)
         for uid in uids:
             self._leases.forget(uid)
 
