@@ -40,7 +40,7 @@ def rows_of_idle(results: Results) -> list[Row]:
         if results.has(contender):
             each, what = results.of(contender, "kib_per_stream"), f"{contender}: memory per open idle stream"
             ours = contender == DRAGOMAN
-            rows.append(at_most(what, each, 22, "{:.0f} KiB") if ours else shown(what, each, "{:.0f} KiB"))
+            rows.append(at_most(what, each, 22, "{:.1f} KiB") if ours else shown(what, each, "{:.1f} KiB"))
     return rows
 
 

@@ -2,10 +2,11 @@
 
 import os
 import time
+from statistics import mean
 
 from bench import requests
 from bench.contenders import CONTENDERS, Contender
-from bench.load import Load, load
+from bench.load import load
 from bench.places import BenchError
 from bench.requests import Ask, task_of
 from bench.results import Results, Row, Sample, at_least, shown
@@ -30,15 +31,20 @@ SDK_QUIET, SDK_SQLITE_QUIET, SDK_WAL = (
 )
 
 
-def _loaded(server: Server, asks: list[Ask], callers: int, run: Run, shortest: int) -> Load:
+def _loaded(server: Server, asks: list[Ask], callers: int, run: Run, shortest: int) -> Sample:
     """A short load to warm up, then the one that counts: long enough for some hundred answers anywhere."""
     warm = load(server.port, asks, callers, run.pace.warm, shortest)
     enough = run.pace.size(FEW_ANSWERS, 0) / warm.per_second
-    return load(server.port, asks, callers, min(max(run.pace.seconds, enough), LONGEST_SECONDS), shortest)
-
-
-def _sample(load: Load) -> Sample:
-    return {"per_second": load.per_second, "p50_ms": load.p50_ms, "p99_ms": load.p99_ms, "requests": load.requests}
+    cpu = server.cpu
+    seen = load(server.port, asks, callers, min(max(run.pace.seconds, enough), LONGEST_SECONDS), shortest)
+    return {
+        "per_second": seen.per_second,
+        "p50_ms": seen.p50_ms,
+        "p99_ms": seen.p99_ms,
+        "requests": seen.requests,
+        # Says what a busy machine hides: how much work an answer is, whoever else had the processor meanwhile.
+        "cpu_us": (server.cpu - cpu) / seen.requests * 1e6,
+    }
 
 
 def _remember(run: Run, key: str, contender: Contender, answer: bytes) -> None:
@@ -58,14 +64,14 @@ def _send(behaviour: str, contender: Contender, run: Run) -> Sample:
     if contender.family == "ceiling":
         answer = _answer(run, behaviour)
         with serving(contender, behaviour, answer) as server:
-            return _sample(_loaded(server, [ask], SEND_CALLERS, run, len(answer)))
+            return _loaded(server, [ask], SEND_CALLERS, run, len(answer))
     with serving(contender, behaviour) as server:
         answer = server.ask(ask)
         state = str(task_of(answer)["status"]).lower()
         if "completed" not in state and contender.family != "fasta2a":
             raise BenchError(f"a blocking send of {contender.name} was answered before the task had completed: {state}")
         _remember(run, behaviour, contender, answer)
-        return _sample(_loaded(server, [ask], SEND_CALLERS, run, len(answer)))
+        return _loaded(server, [ask], SEND_CALLERS, run, len(answer))
 
 
 def measure_send(contender: Contender, run: Run) -> Sample:
@@ -104,6 +110,9 @@ def _versus(results: Results, one: str, others: tuple[str, ...], targets: dict[s
             ratio = results.ratio(one, other, "per_second")
             what = f"{one} ÷ {other}"
             rows.append(at_least(what, ratio, targets[other]) if other in targets else shown(what, ratio, "{:.1f}×"))
+            if other in targets:
+                work = results.ratio(other, one, "cpu_us")
+                rows.append(shown(f"  processor time each: {other} ÷ {one}", work, "{:.1f}×"))
     return rows
 
 
@@ -143,6 +152,7 @@ def measure_stream(contender: Contender, run: Run) -> Sample:
         # Long enough for each caller to see several streams end, also where one takes a second.
         seconds = min(max(run.pace.seconds, run.pace.size(3, 1) * STREAM_CALLERS * alone), LONGEST_SECONDS)
         load(server.port, [ask], STREAM_CALLERS, run.pace.warm, 0)
+        cpu = server.cpu
         seen = load(server.port, [ask], STREAM_CALLERS, seconds, 0)
         # Bytes, not finished streams: those under way at the end count for what they delivered.
         streams = seen.octets_per_second / one.octets
@@ -151,6 +161,7 @@ def measure_stream(contender: Contender, run: Run) -> Sample:
         return {
             "per_second": streams * CHUNKS,
             "octets_per_event": one.octets / one.events,
+            "cpu_us": (server.cpu - cpu) / (streams * CHUNKS * seconds) * 1e6,
             "alone_ms": alone * 1000,
             "events": one.events,
         }
@@ -164,14 +175,14 @@ def measure_get(contender: Contender, run: Run) -> Sample:
     if contender.family == "ceiling":
         answer = _answer(run, "get")
         with serving(contender, "echo", answer) as server:
-            return _sample(_loaded(server, [requests.get("1.0", "any")], SEND_CALLERS, run, len(answer)))
+            return _loaded(server, [requests.get("1.0", "any")], SEND_CALLERS, run, len(answer))
     with serving(contender, "echo") as server:
         ids = [str(task_of(server.ask(requests.send(contender.dialect)))["id"]) for _ in range(HELD_TASKS)]
         asks = [requests.get(contender.dialect, task_id) for task_id in ids]
         answer = server.ask(asks[0])
         task_of(answer)
         _remember(run, "get", contender, answer)
-        return _sample(_loaded(server, asks, SEND_CALLERS, run, len(answer)))
+        return _loaded(server, asks, SEND_CALLERS, run, len(answer))
 
 
 def rows_of_get(results: Results) -> list[Row]:
@@ -181,15 +192,20 @@ def rows_of_get(results: Results) -> list[Row]:
 def measure_dialects(contender: Contender, run: Run) -> Sample:
     """The same server asked in each dialect and binding, in turn, twice over, so that none is always first."""
     seen: dict[str, list[float]] = {dialect: [] for dialect in requests.DIALECTS}
+    work: dict[str, list[float]] = {dialect: [] for dialect in requests.DIALECTS}
     with serving(contender, "echo") as server:
         shortest = {dialect: len(server.ask(requests.send(dialect))) for dialect in requests.DIALECTS}
         load(server.port, [requests.send("1.0")], SEND_CALLERS, run.pace.warm, shortest["1.0"])
         for _ in range(2):
             for dialect in requests.DIALECTS:
                 ask = requests.send(dialect)
+                cpu = server.cpu
                 one = load(server.port, [ask], SEND_CALLERS, run.pace.seconds / 2, shortest[dialect])
                 seen[dialect].append(one.per_second)
-    return {dialect: sum(rates) / len(rates) for dialect, rates in seen.items()}
+                work[dialect].append((server.cpu - cpu) / one.requests * 1e6)
+    return {dialect: mean(rates) for dialect, rates in seen.items()} | {
+        f"{dialect} cpu_us": mean(each) for dialect, each in work.items()
+    }
 
 
 def rows_of_dialects(results: Results) -> list[Row]:
