@@ -229,6 +229,35 @@ async def test_a_request_leaves_one_structured_line_when_asked_for(caplog: pytes
     assert "secret" not in caplog.text.replace("secret of", "")
 
 
+async def test_a_client_that_left_leaves_its_line_too(caplog: pytest.LogCaptureFixture) -> None:
+    engine = ScriptedEngine()
+    engine.blocks = True
+    logged = site(engine, settings=ServerSettings(access_log=True))
+    caplog.set_level(logging.INFO, "dragoman.request")
+    for method, begun in (("SendMessage", engine.blocked), ("SendStreamingMessage", engine.followed)):
+        host = Host(logged, {}, rpc(method))
+        running = asyncio.create_task(host.run())
+        await begun.wait()
+        host.leave()
+        await running
+    told = [(vars(record)["a2a.method"], vars(record)["status"]) for record in caplog.records]
+    assert told == [("SendMessage", 499), ("SendStreamingMessage", 499)]
+
+
+@pytest.mark.parametrize(("length", "status"), [(b"x", 400), (b"-5", 400), (b"9" * 40, 413), (b"70000000", 413)])
+async def test_a_length_is_checked_where_the_host_did_not(length: bytes, status: int) -> None:
+    headers = [*JSON, (b"content-length", length)]
+    host = Host(site(ScriptedEngine()), {"headers": headers, "path": "/message:send"}, rpc())
+    await host.run()
+    assert host.status == status
+
+
+async def test_a_lifespan_is_left_to_the_application_around() -> None:
+    """Servers take the refusal for "has none"."""
+    with pytest.raises(NotImplementedError):
+        await Host(site(ScriptedEngine()), {"type": "lifespan"}).run()
+
+
 async def test_no_line_is_written_unless_asked_for(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     await Host(site(ScriptedEngine()), {}, rpc()).run()

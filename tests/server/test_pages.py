@@ -5,13 +5,14 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dragoman.gateway.settings import GatewaySettings
-from dragoman.model.cards import Profile, Skill
+from dragoman.model.cards import Extension, Profile, Skill
 from dragoman.server.openapi import LEGACY, MODERN
 from dragoman.server.settings import ServerSettings
 from dragoman.wire.classify import MOUNTS
-from tests.server.rig import SEND, Running, ScriptedAgent, ScriptedEngine, request, rpc, running
+from tests.server.rig import PROFILE, SEND, Running, ScriptedAgent, ScriptedEngine, request, rpc, running
 
 pytestmark = pytest.mark.anyio
 
@@ -154,6 +155,43 @@ async def test_several_agents_each_have_a_card_and_mounts_below_their_slug() -> 
         assert [call.scope.agent for _, call, _ in engine.calls] == ["first"] * 3 + ["second"] * 4
         assert engine.calls[-1][1].scope.tenant == "acme"
         assert (await server.ask(get(f"/agents/third{CARDS[0]}"))).status == 404
+
+
+async def test_cards_kept_are_bounded_however_many_names_they_are_asked_by() -> None:
+    async with running(gateway=GatewaySettings(hosts=("*",)), settings=ServerSettings(card_cache=4)) as server:
+        for number in range(12):
+            assert (await server.ask(get(CARDS[0], Host=f"h{number}.example"))).status == 200
+        assert len(server.listener._site._pages._cards._kept) <= 4
+
+
+async def test_the_extended_card_has_its_own_skills_and_the_same_addresses() -> None:
+    hidden = Skill(id="hidden", name="Hidden", description="For friends", tags=("h",))
+    agent = ScriptedAgent(replace(PROFILE, extended=True, extended_skills=(hidden,)))
+    asks = (request(body=rpc("GetExtendedAgentCard", tenant="")), get("/extendedAgentCard"), get("/v1/card"))
+    async with running(agents={"": agent}) as server:
+        for data in asks:
+            answer = await server.ask(data)
+            assert answer.status == 401
+            assert answer.headers["www-authenticate"].startswith("Bearer")
+    async with running(agents={"": agent}, gateway=GatewaySettings(open_extended_card=True)) as server:
+        for data in asks:
+            told = (await server.ask(data)).json()
+            card = told.get("result", told)
+            assert [skill["id"] for skill in card["skills"]] == ["answer", "hidden"]
+            assert "http://127.0.0.1/" in str(card)
+        public = (await server.ask(get(CARDS[0]))).json()
+        assert [skill["id"] for skill in public["skills"]] == ["answer"]
+
+
+@pytest.mark.parametrize("header", ["A2A-Extensions", "X-A2A-Extensions"])
+async def test_extensions_that_took_effect_are_named_back_and_no_others(header: str) -> None:
+    agent = ScriptedAgent(replace(PROFILE, extensions=(Extension(uri="urn:known"), Extension(uri="urn:idle"))))
+    async with running(agents={"": agent}) as server:
+        for method in ("SendMessage", "SendStreamingMessage"):
+            line = await server.dial()
+            line.write(request(body=rpc(method), headers={header: "urn:other, urn:known"}))
+            _, headers = await line.head()
+            assert headers["a2a-extensions"] == "urn:known"
 
 
 # --- probes

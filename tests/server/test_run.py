@@ -205,6 +205,21 @@ def test_every_address_of_a_name_gets_the_same_port() -> None:
             each.close()
 
 
+@pytest.mark.parametrize(("host", "shown"), [("0.0.0.0", "127.0.0.1"), ("", "127.0.0.1"), ("localhost", "localhost")])
+async def test_the_address_shown_is_one_that_can_be_called(host: str, shown: str) -> None:
+    engine = ScriptedEngine()
+    opened: list[str] = []
+    listener = Listener(site(engine), engine, host=host, port=0)
+
+    def stop(url: str) -> None:
+        opened.append(url)
+        listener.stop()
+
+    async with asyncio.timeout(WAIT):
+        await listener.listen(stop)
+    assert opened == [f"http://{shown}:{listener.url.rpartition(':')[2]}"]
+
+
 async def test_the_certificate_of_a_client_is_in_the_scope() -> None:
     server_side = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server_side.load_cert_chain(KEYS / "server.pem")

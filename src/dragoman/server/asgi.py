@@ -194,6 +194,11 @@ class Site:
                 gateway.quota.leave()
         except Exception as error:
             reply = _failed(exchange, error)
+        except asyncio.CancelledError:
+            if record is not None:
+                record.about(exchange, None)
+                record.left()
+            raise
         if record is not None:
             record.about(exchange, result)
         await _write(reply, extra, send, record)
@@ -247,6 +252,10 @@ class Site:
             if record is not None:
                 record.about(exchange, None)
                 record.done(reply.status)
+        except asyncio.CancelledError:
+            if record is not None:
+                record.left()
+            raise
         else:
             if record is not None:
                 record.done(200)

@@ -119,9 +119,11 @@ class Cycle:
             self.task.cancel()
 
     async def _run(self, app: Any) -> None:
-        scope, self.scope = self.scope, None
         try:
-            await app(scope, self.receive, self.send)
+            # The scope is the application's alone: a stream that stays for hours lets go of it.
+            work = app(self.scope, self.receive, self.send)
+            self.scope = None
+            await work
         except asyncio.CancelledError:
             if not self.lost:
                 self.owner.transport.close()

@@ -10,6 +10,8 @@ from dragoman.wire.exchange import Exchange
 
 log = logging.getLogger("dragoman.request")
 
+LEFT = 499  # what nginx made the custom
+
 
 class Record:
     __slots__ = ("_extra", "_line", "_started")
@@ -34,6 +36,10 @@ class Record:
         elif (ref := getattr(result, "ref", None)) is not None:
             extra["a2a.task.id"] = ref.id
             extra["a2a.context.id"] = ref.context_id
+
+    def left(self) -> None:
+        """The client went away before its answer was whole."""
+        self.done(LEFT)
 
     def done(self, status: int) -> None:
         duration = round((perf_counter() - self._started) * 1000, 3)
