@@ -52,7 +52,7 @@ UNSUPPORTED = ("UnsupportedOperation", -32004, 400)
 
 
 def refuses(client: Client, meaning: tuple[str, int, int], operation: str, **arguments: Any) -> None:
-    """The client raises its own word for this error; the 0.3 Python client has its number only, over REST the status."""
+    """The client raises its own word for this error; the 0.3 Python client has a number only, over REST the status."""
     with pytest.raises(Refused) as caught:
         client(operation, **arguments)
     word, code, status = meaning
