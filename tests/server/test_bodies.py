@@ -167,3 +167,34 @@ async def test_an_answer_while_others_upload_is_quick() -> None:
         assert (await server.ask(SEND)).status == 200
         await asyncio.sleep(0)
         assert len(server.engine.calls) == 1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        request("GET", "/tasks/a%0d%0aset-cookie:%20x=1"),
+        request("GET", "/a%0d%0aset-cookie:%20x=1/tasks"),
+        request("GET", "/tasks/%00"),
+        request("GET", "/tasks/%ff"),
+        request("GET", "/agents/a%0d%0aset-cookie:%20x=1/"),
+        request("POST", "/tasks/a%0aset-cookie:%20x=1:cancel"),
+        request(body=rpc(), headers={"A2A-Version": "1.0\tset-cookie: x=1"}),
+        request(body=rpc(), headers={"Idempotency-Key": "k\tset-cookie: x=1"}),
+        request(target="/message:send?A2A-Version=%0d%0aset-cookie:x", body=rpc()),
+    ],
+)
+async def test_line_breaks_in_paths_and_headers_break_no_line_of_the_reply(data: bytes) -> None:
+    async with running() as server:
+        answer = await refused(server, data)
+        assert "set-cookie" not in answer.headers
+        assert server.engine.calls == []
+
+
+@pytest.mark.parametrize("line", [b"x: a\r\n b", b"x : a", b"x: a\rb", b": a", b"x: a\x00b"])
+async def test_header_lines_that_could_be_read_in_two_ways_are_refused(line: bytes) -> None:
+    async with running() as server:
+        answer = await server.ask(
+            SEND[:-4].replace(b"\r\nContent-Type", b"\r\n" + line + b"\r\nContent-Type", 1) + SEND[-4:]
+        )
+        assert answer.status == 400
+        assert server.engine.calls == []
