@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from dragoman.core.heads import admits, advance, born
-from dragoman.model.errors import Conflict, DragomanError, KeyTaken
+from dragoman.model.errors import Conflict, DragomanError, KeyTaken, StoreError
 from dragoman.model.facts import AnyFact, Settled
 from dragoman.model.tasks import Head, Scope
 from dragoman.ports import Append, Appended, Checkpoint, KeyRecord, New
@@ -79,16 +79,19 @@ class Group:
         self._before: dict[str, Known | None] = {}
         self._facts: list[Row] = []
         self._keys: list[Row] = []
-        self._checkpoints: list[Checkpoint] = []
+        self._folds: list[tuple[str, Sequence[Any]]] = []
 
     def take(self, waiting: Waiting) -> None:
         """Decide one wish. What is refused is answered with the group, never before what it was refused for."""
         self.waiting.append(waiting)
         try:
             answer = self._decide(waiting.wish)
-        except Exception as error:
-            # Also what cannot be encoded: it concerns this caller only.
+        except DragomanError as error:
             answer = error
+        except Exception as error:
+            # It concerns this caller only.
+            answer = StoreError("This cannot be kept: it has no form in JSON")
+            answer.__cause__ = error
         self.answers.append((waiting.done, answer))
 
     def _decide(self, wish: Wish) -> Any:
@@ -139,10 +142,11 @@ class Group:
         task = self._task(wish.scope, wish.uid)
         if task is None or not task.head.checkpoint_seq < wish.seq <= task.head.seq:
             return
+        folds = _folds(task.n, wish)
         head = copy(task.head)
         head.checkpoint_seq = wish.seq
         self.heads[wish.uid] = Known(task.n, head)
-        self._checkpoints.append(wish)
+        self._folds += folds
 
     def _claim(self, wish: Claim) -> int | None:
         task = self._task(wish.scope, wish.uid)
@@ -201,18 +205,7 @@ class Group:
         _spread(statements, "add_facts", self._facts)
         _spread(statements, "add_counts", [(*scope, state, by) for (scope, state), by in counts.items() if by])
         _spread(statements, "add_keys", self._keys)
-        for checkpoint in self._checkpoints:
-            self._fold(statements, checkpoint)
-        return statements
-
-    def _fold(self, statements: list[tuple[str, Sequence[Any]]], checkpoint: Checkpoint) -> None:
-        n = self.heads[checkpoint.uid].n
-        _spread(statements, "put_checkpoints", [(n, checkpoint.seq, encode(checkpoint.snapshot))])
-        for segment in checkpoint.segments:
-            artifact = segment.artifact.artifact_id
-            if segment.replace:
-                statements.append((SQL["drop_segments"], (n, artifact)))
-            _spread(statements, "add_segments", [(n, artifact, encode(segment))])
+        return statements + self._folds
 
     def answer(self) -> None:
         """Tell everybody; after the commit."""
@@ -229,6 +222,17 @@ class Group:
         for done, answer in self.answers:
             if not done.done():
                 done.set_exception(answer if isinstance(answer, KeyTaken) else error)
+
+
+def _folds(n: int, checkpoint: Checkpoint) -> list[tuple[str, Sequence[Any]]]:
+    statements: list[tuple[str, Sequence[Any]]] = []
+    _spread(statements, "put_checkpoints", [(n, checkpoint.seq, encode(checkpoint.snapshot))])
+    for segment in checkpoint.segments:
+        artifact = segment.artifact.artifact_id
+        if segment.replace:
+            statements.append((SQL["drop_segments"], (n, artifact)))
+        _spread(statements, "add_segments", [(n, artifact, encode(segment))])
+    return statements
 
 
 def _row(n: int, head: Head, state: str) -> Row:

@@ -105,8 +105,7 @@ class SqliteStore:
         self._spare: list[Connection] = []
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="store-reader")
         self._sources = Sources(self._task, self._named, self._used)
-        (last,) = self._reader.execute(SQL["last_number"]).fetchone()
-        self._next_n = last + 1
+        self._next_n = 1 + self._look(lambda connection: connection.execute(SQL["last_number"]).fetchone()[0])
         self._open = True
 
     async def close(self) -> None:
@@ -172,7 +171,11 @@ class SqliteStore:
                 self._run(job)
                 break
             group = self._group()
-            statements = group.statements()
+            try:
+                statements = group.statements()
+            except Exception as error:
+                self._refuse(group, error)
+                continue
             if statements:
                 self._busy = True
                 self._write(group, statements, headroom=False)
@@ -222,16 +225,21 @@ class SqliteStore:
     def _failed(self, group: Group, error: BaseException) -> None:
         self._busy = False
         self._heads.forget(group.heads)
-        if len(group.waiting) > 1 and isinstance(error, Clash | StoreFull):
-            # One of them is to blame; alone, each gets its own answer.
+        self._refuse(group, error)
+        self._launch()
+
+    def _refuse(self, group: Group, error: BaseException) -> None:
+        """Tell everybody. If nothing was written and one of several may be to blame, each is tried alone instead."""
+        if isinstance(error, OutcomeUnknown):
+            group.refuse(error)
+        elif len(group.waiting) > 1:
             self._alone.extend(group.waiting)
         elif isinstance(error, Clash):
             group.refuse(Conflict())
         elif isinstance(error, StoreError):
             group.refuse(error)
         else:
-            group.refuse(OutcomeUnknown("The store could not finish writing; look before trying again"))
-        self._launch()
+            group.refuse(StoreError("The store could not write this; nothing was changed"))
 
     def _run(self, job: _Job) -> None:
         def ran(result: Any, error: BaseException | None) -> None:
@@ -251,7 +259,7 @@ class SqliteStore:
 
     def _task(self, scope: Scope, uid: str) -> Known | None:
         task = self._heads.get(scope, uid)
-        if task is None and (task := reading.by_uid(self._reader, scope, uid)):
+        if task is None and (task := self._look(lambda connection: reading.by_uid(connection, scope, uid))):
             self._heads.keep(uid, task)
         return task
 
@@ -259,10 +267,10 @@ class SqliteStore:
         task = self._heads.get(scope, id)
         if task is not None and task.head.id == id:
             return task
-        return reading.by_id(self._reader, scope, id)
+        return self._look(lambda connection: reading.by_id(connection, scope, id))
 
     def _used(self, scope: Scope, key: str) -> KeyRecord | None:
-        return reading.key(self._reader, scope, key)
+        return self._look(lambda connection: reading.key(connection, scope, key))
 
     # --- reading ---
 
@@ -279,7 +287,7 @@ class SqliteStore:
         if task is None:
             return None
         if _quick(task.head):
-            return reading.load(self._reader, scope, uid)
+            return self._look(lambda connection: reading.load(connection, scope, uid))
         return await self._read(lambda connection: reading.load(connection, scope, uid))
 
     async def since(
@@ -298,7 +306,7 @@ class SqliteStore:
         def read(connection: Connection) -> list[Entry]:
             return reading.since(connection, scope, uid, start, STRETCH, max_bytes)
 
-        stretch = read(self._reader) if _quick(head) else await self._read(read)
+        stretch = self._look(read) if _quick(head) else await self._read(read)
         self._stretches.keep(head, number, stretch)
         if skip < len(stretch):
             return stretch[skip : skip + limit]
@@ -311,6 +319,13 @@ class SqliteStore:
     async def key(self, scope: Scope, key: str) -> KeyRecord | None:
         return self._used(scope, key)
 
+    def _look(self, read: Callable[[Connection], T]) -> T:
+        """At once, on the loop's own connection: for what is quicker than asking a thread."""
+        try:
+            return read(self._reader)
+        except sqlite3.Error as error:
+            raise StoreError("The store could not be read") from error
+
     async def _read(self, read: Callable[[Connection], T]) -> T:
         """On a reader's thread: for what may take longer than the loop should wait."""
 
@@ -318,6 +333,8 @@ class SqliteStore:
             connection = self._spare.pop() if self._spare else self._connect()
             try:
                 return read(connection)
+            except sqlite3.Error as error:
+                raise StoreError("The store could not be read") from error
             finally:
                 self._spare.append(connection)
 
@@ -364,7 +381,7 @@ class SqliteStore:
     async def due(self, limit: int) -> Sequence[Head]:
         now = self.now()
         # Asked every second; the index holds only what has a deadline.
-        return list(reading.heads(self._reader, "due", (now, limit)))
+        return self._look(lambda connection: list(reading.heads(connection, "due", (now, limit))))
 
     # --- housekeeping ---
 

@@ -23,7 +23,8 @@ def bury(pen: Pen, before: int, limit: int) -> list[str]:
             *((rows("add_counts", 1), values) for values in counts),
             (SQL["drop_empty_counts"], ()),
             (SQL["drop_old_replies"], (before,)),
-        ]
+        ],
+        headroom=True,  # deleting is what makes room again
     )
     return [uid for _, uid, *_ in lapsed]
 
@@ -34,8 +35,8 @@ def dig(pen: Pen) -> bool:
     if grave is None:
         pen.connection.execute(f"PRAGMA incremental_vacuum({PAGES})").fetchall()
         return False
-    pen.write([(SQL["drop_facts"], (*grave, SLICE)), (SQL["drop_segments_of"], (*grave, SLICE))])
+    pen.write([(SQL["drop_facts"], (*grave, SLICE)), (SQL["drop_segments_of"], (*grave, SLICE))], headroom=True)
     if not pen.connection.execute(SQL["is_empty"], grave * 2).fetchone()[0]:
         return True
-    pen.write([(SQL["close_grave"], grave)])
+    pen.write([(SQL["close_grave"], grave)], headroom=True)
     return True

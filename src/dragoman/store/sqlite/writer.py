@@ -79,7 +79,8 @@ class Pen:
             execute("BEGIN IMMEDIATE")
             for sql, values in statements:
                 execute(sql, values)
-        except sqlite3.Error as error:
+        except BaseException as error:
+            # Also text that SQLite cannot take; whatever it is, the transaction must not stay open.
             self._roll_back()
             raise _refusal(error) from error
         try:
@@ -125,8 +126,8 @@ def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def _refusal(error: sqlite3.Error) -> Exception:
-    code = _code(error)
+def _refusal(error: BaseException) -> Exception:
+    code = _code(error) if isinstance(error, sqlite3.Error) else 0
     if code == sqlite3.SQLITE_CONSTRAINT:
         return Clash()
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_TOOBIG):
