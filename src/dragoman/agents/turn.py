@@ -55,6 +55,11 @@ class TurnFacts(Incoming):
         return self._handle.extensions
 
     @property
+    def modes(self) -> tuple[str, ...]:
+        """Media types the caller would like to get; empty when it named none."""
+        return self._handle.modes
+
+    @property
     def history(self) -> tuple[Message, ...]:
         """The task's messages so far, oldest first."""
         return self._handle.history

@@ -1,0 +1,20 @@
+"""Every version over every binding."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.protocol.speaking import SPEAKERS, Speaker, serving
+
+
+@pytest.fixture(params=SPEAKERS, ids="-".join)
+async def speaker(request: pytest.FixtureRequest) -> AsyncIterator[Speaker]:
+    async with serving() as (stage, app):
+        yield Speaker(*request.param, stage, app)
+
+
+@pytest.fixture(params=SPEAKERS[:2], ids="-".join)
+async def modern(request: pytest.FixtureRequest) -> AsyncIterator[Speaker]:
+    """1.0 only, for what only 1.0 says."""
+    async with serving() as (stage, app):
+        yield Speaker(*request.param, stage, app)
