@@ -68,15 +68,19 @@ def fits(head: Head, message: Message) -> None:
         raise InvalidParams(f"does not match the context of task {head.id}; leave it out", "message.contextId")
 
 
+def over(head: Head) -> UnsupportedOperation:
+    return UnsupportedOperation(
+        "The task is finished and takes no more messages; send a new one without taskId", taskId=head.id
+    )
+
+
 Placement = Literal["answer", "inbox"]
 
 
 def place(head: Head, inbox: int) -> Placement:
     """What a further message is to the task. Raises when the task is over or its inbox is full."""
     if head.terminal:
-        raise UnsupportedOperation(
-            "The task is finished and takes no more messages; send a new one without taskId", taskId=head.id
-        )
+        raise over(head)
     if head.interrupted and head.asked >= 0:
         return "answer"
     if head.queued >= inbox:
@@ -116,7 +120,7 @@ Cancelling = Literal["done", "at once", "by the turn", "pending"]
 def cancelling(head: Head, policy: Policy, *, running: bool) -> Cancelling:
     """How a cancel proceeds. Raises TaskNotCancelable when it is too late and the dialect minds."""
     if head.terminal:
-        if head.state not in policy.cancel_again:
+        if head.state not in policy.of(head.origin).cancel_again:
             raise TaskNotCancelable(head.id, head.state.value)
         return "done"
     if not running:

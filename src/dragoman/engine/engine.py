@@ -197,7 +197,8 @@ class Engine:
             raise
 
     async def _subscribed(self, live: Live, call: Call, op: SubscribeToTask) -> Follow:
-        head, policy = live.head, call.policy
+        head = live.head
+        policy = call.policy.of(head.origin)
         after = self._cursor(live, call)
         if after is not None and (not head.terminal or await self._more(live, after)):
             if not await self._lost(live, after):
@@ -262,6 +263,7 @@ class Engine:
             closes=call.policy.closes if closes is None else closes,
             first=first,
             over=over,
+            patience=call.policy.of(live.head.origin).patience_ms / 1000,
             left=self._follows.discard,
         )
         self._follows.add(follow)

@@ -6,6 +6,7 @@ disk reads, never memory. It ends where its dialect says, or without a final mar
 
 import asyncio
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import NamedTuple
 
 from dragoman.engine.limits import Limits
@@ -33,11 +34,14 @@ class Follow:
         "_due",
         "_left",
         "_limits",
+        "_last",
         "_live",
         "_lives",
         "_over",
+        "_patience",
         "_refill",
         "_silence",
+        "_since",
         "_store",
         "_timer",
         "_waiter",
@@ -57,11 +61,15 @@ class Follow:
         closes: frozenset[TaskState],
         first: View | None = None,
         over: bool = False,
+        patience: float = 0,
         left: Callable[["Follow"], None] | None = None,
     ) -> None:
-        """Takes over one pin of `live`. `over` says the first frame is also the last."""
+        """Takes over one pin of `live`. `over` says the first frame is also the last.
+
+        `patience` is how many seconds a stream that goes on over an interruption waits for its end; 0: for ever.
+        """
         head = live.head
-        self.ref = TaskRef(uid=head.uid, id=head.id, context_id=head.context_id)
+        self.ref = TaskRef(uid=head.uid, id=head.id, context_id=head.context_id, origin=head.origin)
         self.first = first
         self._live = live
         self._lives = lives
@@ -71,6 +79,9 @@ class Follow:
         self._cursor = cursor
         self._closes = closes
         self._over = over
+        self._patience = patience
+        self._since = 0.0  # since when the stream has shown nothing over an interruption
+        self._last: Entry | None = None  # the status that interrupted it
         self._left = left
         self._refill = 0
         if first is not None and first.partial:
@@ -93,7 +104,13 @@ class Follow:
             if self._draining:
                 self._over = True
                 break
-            if not await self._bell(wait):
+            left = self._patient()
+            if left <= 0:
+                self._over = True
+                return Batch((self._last,) if self._last is not None else (), True, True)
+            if not await self._bell(min(wait, left)):
+                if left <= wait:
+                    continue
                 return None
         return Batch((), False, True)
 
@@ -138,6 +155,9 @@ class Follow:
             return None
         closing = self._closing(shown)
         self._over = closing
+        if self._patience:
+            status = next((e for e in reversed(shown) if isinstance(e.fact, StatusFact)), None)
+            self._last, self._since = status or self._last, 0.0
         return Batch(shown, closing, closing)
 
     def _closing(self, shown: Sequence[Entry]) -> bool:
@@ -148,6 +168,14 @@ class Follow:
             return False
         last = next((e.fact for e in reversed(shown) if isinstance(e.fact, StatusFact)), None)
         return last is not None and last.status.state is head.state
+
+    def _patient(self) -> float:
+        """How many seconds to wait for what comes after an interruption."""
+        if not self._patience or not self._live.head.interrupted:
+            return inf
+        now = asyncio.get_running_loop().time()
+        self._since = self._since or now
+        return self._since + self._patience - now
 
     # --- waiting
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.core import cursors, lifecycle, modes
 from dragoman.core.journal import digest
@@ -21,14 +22,17 @@ from dragoman.model.errors import (
     KeyTaken,
     OutcomeUnknown,
     TaskNotFound,
+    UnsupportedOperation,
 )
 from dragoman.model.facts import AnyFact
 from dragoman.model.messages import Message
 from dragoman.model.operations import Call, SendMessage
-from dragoman.model.tasks import Head, TaskState
-from dragoman.ports import KeyRecord, Lifecycle, New, Route
+from dragoman.model.tasks import INTERRUPTED, Head, TaskState
+from dragoman.ports import KeyRecord, Lifecycle, New, Query, Route
 
 log = logging.getLogger("dragoman.turn")
+
+_CANDIDATES = 5  # how many tasks an error names when several could be meant
 
 
 class Accepted(NamedTuple):
@@ -48,25 +52,72 @@ class Sending:
         """Commit the message. Only then does anybody learn of it."""
         self._turns.admit()
         message = op.message
-        agent = self._turns.agent(call.scope.agent)
-        if not message.task_id:
-            route = agent.route(message, op.metadata)
-            if route.direct:
-                modes.admit(message.parts, agent.profile.accepts)
-                return await self._direct(call, op, route)
-            return await self._create(call, op, route, "")
-        live = await self._lives.open(call.scope, message.task_id)
+        if not message.message_id:
+            op = replace(op, message=replace(message, message_id=self._turns.ids.uid()))
+        if message.task_id:
+            live = await self._lives.open(call.scope, message.task_id)
+            if live is None:
+                return await self._unknown(call, op)
+        elif call.policy.resume_by_context and message.context_id:
+            live = await self._asking(call, message.context_id)
+        else:
+            live = None
         if live is None:
-            if call.policy.adopt_id:
-                return await self._create(call, op, agent.route(message, op.metadata), message.task_id)
-            raise TaskNotFound(message.task_id)
-        try:
-            return await self._further(live, call, op)
-        except BaseException:
+            return await self._begin(call, op)
+        head = live.head
+        if not head.terminal and (head.interrupted or call.policy.working == "queue"):
+            try:
+                return await self._further(live, call, op)
+            except UnsupportedOperation:  # it is finished by now
+                self._lives.unpin(live)
+                if call.policy.terminal == "refuse":
+                    raise
+            except BaseException:
+                self._lives.unpin(live)
+                raise
+        else:
             self._lives.unpin(live)
-            raise
+            lifecycle.fits(head, message)
+            if head.terminal and call.policy.terminal == "refuse":
+                raise lifecycle.over(head)
+        return await self._begin(call, op, context_id=head.context_id)
+
+    async def _unknown(self, call: Call, op: SendMessage) -> Accepted | Message:
+        """The message names a task nobody of its owner has."""
+        match call.policy.unknown:
+            case "refuse":
+                raise TaskNotFound(op.message.task_id)
+            case "adopt":
+                return await self._begin(call, op, id=op.message.task_id)
+            case "fresh":
+                return await self._begin(call, op)
+
+    async def _asking(self, call: Call, context_id: str) -> Live | None:
+        """The only task of that context that waits for an answer. Raises when it is not the only one."""
+        found: list[Head] = []
+        for state in INTERRUPTED:
+            page = await self._store.list(call.scope, Query(context_id=context_id, state=state, limit=_CANDIDATES))
+            found += [item.head for item in page.items]
+        if len(found) > 1:
+            named = ", ".join(sorted(head.id for head in found[:_CANDIDATES]))
+            raise InvalidParams(
+                f"several tasks of this context wait for an answer ({named}); name one", "message.taskId"
+            )
+        return await self._lives.open(call.scope, found[0].id) if found else None
 
     # --- a new task
+
+    async def _begin(self, call: Call, op: SendMessage, *, id: str = "", context_id: str = "") -> Accepted | Message:
+        """What the message begins: a task, or a direct reply. `context_id` is for messages that name none."""
+        message = op.message
+        if message.task_id or (context_id and not message.context_id):
+            op = replace(op, message=replace(message, task_id="", context_id=message.context_id or context_id))
+        agent = self._turns.agent(call.scope.agent)
+        route = agent.route(op.message, op.metadata)
+        if route.direct:
+            modes.admit(op.message.parts, agent.profile.accepts)
+            return await self._direct(call, op, route)
+        return await self._create(call, op, route, id)
 
     async def _create(self, call: Call, op: SendMessage, route: Route, id: str) -> Accepted | Message:
         turns, scope = self._turns, call.scope
@@ -188,7 +239,7 @@ class Sending:
         try:
             fold = await self._lives.folded(live)
             wanted = _addressed(op.message, live.head.id, op.message.context_id or live.head.context_id)
-            if wanted not in fold.history:
+            if not any(wanted == _named_alike(kept, wanted) for kept in fold.history):
                 raise InvalidParams("belongs to another message; leave it out to send a new one", "Last-Event-ID")
             if seq > live.head.seq:
                 raise InvalidParams("is ahead of the task", "Last-Event-ID")
@@ -225,7 +276,7 @@ class Sending:
         except Exception as error:
             log.exception("the agent raised", extra={"dragoman.skill": route.skill})
             raise InvalidAgentResponse("The agent failed while answering.") from error
-        reply = msgspec.structs.replace(
+        reply = replace(
             reply, context_id=reply.context_id or context_id, message_id=reply.message_id or turns.ids.uid()
         )
         if key is not None:
@@ -248,7 +299,12 @@ def _addressed(message: Message, task_id: str, context_id: str) -> Message:
     )
 
 
+def _named_alike(kept: Message, wanted: Message) -> Message:
+    """A kept message without the id it was given here, for comparison with one that came without."""
+    return kept if wanted.message_id else replace(kept, message_id="")
+
+
 def _fingerprint(op: SendMessage) -> str:
     """Covers message and configuration, not the envelope nor the key itself."""
-    configuration = msgspec.structs.replace(op.configuration, idempotency_key="")
+    configuration = replace(op.configuration, idempotency_key="")
     return digest(msgspec.to_builtins([op.message, configuration, op.metadata]))

@@ -226,7 +226,9 @@ class Turns:
             while not live.head.terminal and live.run is not None:
                 await self.settled(live)
             if live.head.terminal:
-                policy = Policy(cancel_again=policy.cancel_again | {TaskState.CANCELED})
+                # Whoever asked while it still ran gets the task, also where asking again would be an error.
+                rules = policy.of(live.head.origin)
+                policy = Policy(cancel_again=rules.cancel_again | {TaskState.CANCELED})
 
     def _reach(self, live: Live, patience: int) -> None:
         """The request is committed: tell the code, and stop waiting for it at the deadline."""

@@ -1,6 +1,7 @@
 """What a caller may ask for, whatever dialect the asking came in."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -90,22 +91,39 @@ class GetExtendedCard(Operation, frozen=True, kw_only=True):
     pass
 
 
+class GetCard(GetExtendedCard, frozen=True, kw_only=True):
+    """The extended card for whom it may be shown, the public one for everybody else: never an error."""
+
+
 class Policy(Struct, frozen=True, kw_only=True):
     """Where dialects differ in what happens, not in how it is spelled. `wire` fills it; the engine obeys it.
 
     `first` says whether a stream begins with a Task snapshot. `closes` are the states after which a sending
-    stream ends, `follows` those after which a subscription ends. `cancel_again` are the terminal states on
-    which a cancel answers the task instead of an error.
+    stream ends, `follows` those after which a subscription ends; a stream that stays open over an interruption ends
+    `patience_ms` after it (0: never). `cancel_again` are the terminal states on which a cancel answers the task
+    instead of an error. `terminal`, `unknown` and `working` say what a message to such a task does, beside being
+    refused, refused and queued: start a fresh task, or (for an unknown one) a task of that very id.
+    `resume_by_context` lets a message without a task answer the only question open in its context.
+
+    `by_origin` replaces the whole for tasks that carry that label: names shared by several dialects, where the task
+    decides whose rules hold.
     """
 
     first: bool = True
     closes: frozenset[TaskState] = TERMINAL | {TaskState.INPUT_REQUIRED}
     follows: frozenset[TaskState] = TERMINAL
+    patience_ms: int = 0
     cancel_again: frozenset[TaskState] = frozenset({TaskState.CANCELED})
     subscribe_terminal: bool = False
-    fresh_when_working: bool = False
+    terminal: Literal["refuse", "fresh"] = "refuse"
+    unknown: Literal["refuse", "fresh", "adopt"] = "refuse"
+    working: Literal["queue", "fresh"] = "queue"
     resume_by_context: bool = False
-    adopt_id: bool = False
+    by_origin: Mapping[str, "Policy"] = {}
+
+    def of(self, origin: str) -> "Policy":
+        """The rules for a task of that origin."""
+        return self.by_origin.get(origin, self) if self.by_origin else self
 
 
 class Principal(Struct, frozen=True, kw_only=True):
@@ -129,11 +147,12 @@ class Call(Struct, frozen=True, kw_only=True):
 
 
 class TaskRef(Struct, frozen=True):
-    """How a stream's frames name their task."""
+    """How a stream's frames name their task, and the label of the dialect that made it."""
 
     uid: str
     id: str
     context_id: str
+    origin: str = ""
 
 
 class TaskPage(Struct, frozen=True, kw_only=True):
