@@ -10,10 +10,11 @@ from dragoman.model.facts import Chunk, Entry, Said
 from dragoman.model.messages import Part
 from dragoman.model.operations import TaskRef
 from dragoman.model.tasks import TaskState, TaskStatus
-from dragoman.wire.classify import MOUNTS, RESERVED
+from dragoman.wire.classify import RESERVED
 from dragoman.wire.exchange import Exchange, one_line
 from dragoman.wire.rest import match
 from tests.wire.wording import (
+    MOUNTS,
     REF,
     USER_03,
     USER_10,

@@ -13,13 +13,12 @@ from dragoman.model.messages import Artifact, Message, Part, Role
 from dragoman.model.operations import Operation, SendMessage, TaskRef
 from dragoman.model.tasks import Task, TaskState, TaskStatus, View
 from dragoman.wire import k03, shapes03
-from dragoman.wire.classify import receive
 from dragoman.wire.exchange import Exchange, Inbound, Reply
 from dragoman.wire.k03 import K03
 from dragoman.wire.p03 import P03, P03_ONCE
 from dragoman.wire.p10 import P10, READERS
 from dragoman.wire.settings import WireSettings
-from tests.wire.wording import asked, call, visit
+from tests.wire.wording import asked, call, receive, visit
 
 WIRE = WireSettings()
 SEND_10 = {

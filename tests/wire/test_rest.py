@@ -20,7 +20,6 @@ from dragoman.model.operations import (
     SubscribeToTask,
 )
 from dragoman.model.tasks import TaskState
-from dragoman.wire.classify import receive, refuse
 from dragoman.wire.settings import WireSettings
 from tests.wire.wording import (
     USER_10,
@@ -31,6 +30,8 @@ from tests.wire.wording import (
     frames_of,
     header,
     inbound,
+    receive,
+    refuse,
     refused,
     understood,
     view,

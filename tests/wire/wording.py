@@ -7,14 +7,24 @@ from typing import Any, TypeVar
 from dragoman.model.messages import Artifact, Message, Part, Role
 from dragoman.model.operations import Operation, TaskRef
 from dragoman.model.tasks import Task, TaskState, TaskStatus, View
-from dragoman.wire.classify import receive
+from dragoman.wire import classify
 from dragoman.wire.exchange import Exchange, Inbound, Reply
+from dragoman.wire.mounts import table
 from dragoman.wire.settings import WireSettings
 
 T = TypeVar("T", bound=Operation)
 AT = "2026-05-06T07:08:09.100Z"
 REF = TaskRef("0199-uid", "t-77", "c-5")
 FAR = "🜨"
+MOUNTS = table(WireSettings())
+
+
+def receive(inbound: Inbound, wire: WireSettings) -> Exchange | Reply:
+    return classify.receive(inbound, wire, table(wire))
+
+
+def refuse(inbound: Inbound, error: BaseException) -> Reply:
+    return classify.refuse(inbound, error, MOUNTS)
 
 
 def inbound(

@@ -142,8 +142,13 @@ class Fold:
 
     @property
     def usage(self) -> Usage | None:
+        return self.usage_after(())
+
+    def usage_after(self, facts: Iterable[AnyFact]) -> Usage | None:
+        """The usage once these facts of the current turn are folded too."""
+        more = {fact.n: fact.usage for fact in facts if isinstance(fact, Used)}
         total = self._spent
-        for usage in self._uses.values():
+        for usage in (self._uses | more).values():
             total = add(total or _NOTHING, usage)
         return total
 

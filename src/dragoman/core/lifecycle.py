@@ -7,11 +7,11 @@ makes an id or touches a store; the caller hands those in.
 from typing import Literal
 
 from dragoman.core.stamps import stamp
-from dragoman.model.errors import Busy, InvalidParams, TaskNotCancelable, UnsupportedOperation
+from dragoman.model.errors import Busy, InvalidParams, TaskNotCancelable, TaskOver
 from dragoman.model.facts import AnyFact, CancelRequested, Created, Received, Resumed, Settled, Started
 from dragoman.model.messages import Message, Part, Role
 from dragoman.model.operations import Policy, SendMessage
-from dragoman.model.tasks import Head, TaskState, TaskStatus
+from dragoman.model.tasks import Head, TaskState, TaskStatus, Usage
 
 INTERRUPTED_BY_RESTART = "interrupted by server restart"
 RERUNS = 3
@@ -58,8 +58,8 @@ def started(
     )
 
 
-def ended(state: TaskState, now: int, message: Message | None = None) -> Settled:
-    return Settled(at=now, status=status(state, now, message))
+def ended(state: TaskState, now: int, message: Message | None = None, usage: Usage | None = None) -> Settled:
+    return Settled(at=now, status=status(state, now, message), usage=usage)
 
 
 def fits(head: Head, message: Message) -> None:
@@ -68,10 +68,8 @@ def fits(head: Head, message: Message) -> None:
         raise InvalidParams(f"does not match the context of task {head.id}; leave it out", "message.contextId")
 
 
-def over(head: Head) -> UnsupportedOperation:
-    return UnsupportedOperation(
-        "The task is finished and takes no more messages; send a new one without taskId", taskId=head.id
-    )
+def over(head: Head) -> TaskOver:
+    return TaskOver("The task is finished and takes no more messages; send a new one without taskId", taskId=head.id)
 
 
 Placement = Literal["answer", "inbox"]

@@ -11,7 +11,7 @@ from dragoman.engine.limits import Limits
 from dragoman.engine.live import Live, Lives
 from dragoman.engine.sending import Accepted, Sending
 from dragoman.engine.turns import Turns
-from dragoman.model.errors import Busy, InvalidParams, TaskNotFound, UnsupportedOperation
+from dragoman.model.errors import Busy, InvalidParams, TaskNotFound, TaskOver
 from dragoman.model.facts import Entry
 from dragoman.model.messages import Message
 from dragoman.model.operations import Call, CancelTask, GetTask, ListTasks, SendMessage, SubscribeToTask, TaskPage
@@ -204,10 +204,10 @@ class Engine:
             if not await self._lost(live, after):
                 return self._follow(live, call, after, closes=policy.follows | TERMINAL)
         elif head.terminal and not policy.subscribe_terminal:
-            raise UnsupportedOperation("The task is finished; get it instead of subscribing", taskId=head.id)
+            raise TaskOver("The task is finished; get it instead of subscribing", taskId=head.id)
         seen = await self._snapshot(live)
-        over = head.terminal and not seen.partial
         closes = policy.follows | TERMINAL
+        over = head.state in closes and not seen.partial
         return self._follow(live, call, seen.seq, trimmed(seen, op.history_length), closes=closes, over=over)
 
     def _cursor(self, live: Live, call: Call) -> int | None:

@@ -32,9 +32,9 @@ class Follow:
         "_cursor",
         "_draining",
         "_due",
+        "_last",
         "_left",
         "_limits",
-        "_last",
         "_live",
         "_lives",
         "_over",
@@ -112,7 +112,7 @@ class Follow:
                 if left <= wait:
                     continue
                 return None
-        return Batch((), False, True)
+        return Batch((), not self._draining, True)
 
     def drain(self) -> None:
         """End after what is committed, without a final marker."""

@@ -70,6 +70,7 @@ class Run:
         self.deadline = turns.clock.now() + route.timeout_ms if route.timeout_ms else 0
         self._n = -1
         self._steps: dict[str, int] = {}
+        self._places: dict[str, int] = {}
         self._asking = False
         self._answer: asyncio.Future[Message | None] | None = None
         self._buffer: list[AnyFact] = []
@@ -206,12 +207,17 @@ class Run:
                     ahead = (*facts, said)
                 await self._turns.next(self, live, self._guard, ahead, weight, now)
             else:
-                end = lifecycle.ended(state, now, message)
+                end = lifecycle.ended(state, now, message, self._used(facts))
                 await self._turns.lives.append(live, (*facts, end), self._guard, weight + weigh(parts))
         except StoreError:
             self._buffer[:0] = facts
             self._weight += weight
             raise
+
+    def _used(self, facts: Sequence[AnyFact]) -> Usage | None:
+        """What all turns used, counting what is about to be written."""
+        fold = self._live.fold
+        return fold.usage_after(facts) if fold is not None else None
 
     def _take(self) -> tuple[tuple[AnyFact, ...], int]:
         """What is buffered, for the append that is being built."""
@@ -355,6 +361,7 @@ class Run:
             last_chunk=last_chunk,
             metadata=metadata,
             n=n,
+            index=self._place(artifact.artifact_id),
         )
         journal = self._journal
         if journal.swallows(n):
@@ -364,6 +371,15 @@ class Run:
         self._emit(chunk, weigh(chunk.artifact.parts) + 100)
         if len(self._buffer) >= 64 or self._weight > 65_536:
             await self._admit()
+
+    def _place(self, id: str) -> int:
+        """Which artifact of the task it is. Counted from what is folded, once for each."""
+        places = self._places
+        if id not in places:
+            fold = self._live.fold
+            for each in (*(fold.piles if fold is not None else ()), id):
+                places.setdefault(each, len(places))
+        return places[id]
 
     def usage(self, usage: Usage) -> None:
         n = self._next()

@@ -22,7 +22,7 @@ from dragoman.model.errors import (
     KeyTaken,
     OutcomeUnknown,
     TaskNotFound,
-    UnsupportedOperation,
+    TaskOver,
 )
 from dragoman.model.facts import AnyFact
 from dragoman.model.messages import Message
@@ -68,7 +68,7 @@ class Sending:
         if not head.terminal and (head.interrupted or call.policy.working == "queue"):
             try:
                 return await self._further(live, call, op)
-            except UnsupportedOperation:  # it is finished by now
+            except TaskOver:  # it is finished by now
                 self._lives.unpin(live)
                 if call.policy.terminal == "refuse":
                     raise

@@ -1,16 +1,21 @@
 """One agent as callers meet it: where it lives, what it can do, what it insists on."""
 
+from collections.abc import Sequence
+
+from dragoman.gateway.settings import GatewaySettings
 from dragoman.model.cards import Interface, Profile
 from dragoman.model.errors import (
     ExtendedCardNotConfigured,
     ExtensionRequired,
     PushNotSupported,
+    StreamingNotSupported,
     Unauthenticated,
     UnsupportedOperation,
 )
 from dragoman.model.operations import (
     CreatePush,
     DeletePush,
+    GetCard,
     GetExtendedCard,
     GetPush,
     ListPush,
@@ -19,10 +24,7 @@ from dragoman.model.operations import (
     SendMessage,
 )
 from dragoman.wire.cards import CardSource
-from dragoman.wire.classify import MOUNTS
 from dragoman.wire.exchange import Exchange
-from dragoman.wire.p03 import P03
-from dragoman.wire.p10 import P10
 
 PUSH = (CreatePush, GetPush, ListPush, DeletePush)
 CHALLENGE = 'Bearer realm="dragoman"'
@@ -32,16 +34,13 @@ class Desk:
     """`slug` names the agent in scopes and under /agents/; `path` is where it lives below our root ("" or
     "/agents/<slug>")."""
 
-    __slots__ = ("_extensions", "_open_card", "_required", "_versions", "path", "profile", "slug")
+    __slots__ = ("_extensions", "_required", "_settings", "path", "profile", "slug")
 
-    def __init__(
-        self, slug: str, path: str, profile: Profile, *, open_card: bool = False, versions: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, slug: str, path: str, profile: Profile, settings: GatewaySettings) -> None:
         self.slug = slug
         self.path = path
         self.profile = profile
-        self._open_card = open_card
-        self._versions = versions
+        self._settings = settings
         self._required = tuple(each.uri for each in profile.extensions if each.required)
         self._extensions = frozenset(each.uri for each in profile.extensions)
 
@@ -50,7 +49,7 @@ class Desk:
         operation = exchange.operation
         profile = self.profile
         if exchange.streaming and not profile.streaming:
-            raise UnsupportedOperation("This agent does not stream; send without streaming, or get the task")
+            raise StreamingNotSupported
         if isinstance(operation, SendMessage):
             if operation.configuration.task_push_notification_config is not None and not profile.push:
                 raise PushNotSupported
@@ -59,35 +58,50 @@ class Desk:
                     raise ExtensionRequired(uri)
         elif isinstance(operation, PUSH) and not profile.push:
             raise PushNotSupported
-        elif isinstance(operation, GetExtendedCard):
+        elif isinstance(operation, GetExtendedCard) and not isinstance(operation, GetCard):
             self._admit_to_card(principal)
         if exchange.extensions and self._extensions:
             exchange.activated = tuple(uri for uri in exchange.extensions if uri in self._extensions)
 
     def card(self, base: str, *, extended: bool = False) -> CardSource:
-        found = interfaces(base + self.path)
-        if self._versions:
-            found = tuple(each for each in found if each.version in self._versions)
-        return CardSource(profile=self.profile, interfaces=found, extended=extended)
+        settings, root = self._settings, base + self.path
+        found = interfaces(root, settings.mounts, settings.primary)
+        if settings.card_versions:
+            found = tuple(each for each in found if each.version in settings.card_versions)
+        return CardSource(
+            profile=self.profile, interfaces=found, extended=extended, root=root, cortex="/a2a" in settings.mounts
+        )
+
+    def shows_all(self, principal: Principal) -> bool:
+        """Whether this caller may see the extended card, of an agent that has one."""
+        profile = self.profile
+        known = bool(principal.id) or self._settings.open_extended_card
+        return profile.extended and profile.extended_skills is not None and known
 
     def _admit_to_card(self, principal: Principal) -> None:
         if not self.profile.extended:
             raise UnsupportedOperation("This agent has no extended card")
         if self.profile.extended_skills is None:
             raise ExtendedCardNotConfigured
-        if not principal.id and not self._open_card:
+        if not self.shows_all(principal):
             raise Unauthenticated(CHALLENGE, "The extended card is shown only to authenticated callers")
 
 
-def interfaces(root: str) -> tuple[Interface, ...]:
-    """Where an agent can be reached. Clients append paths to HTTP+JSON's address, so it has no slash at its end."""
-    mount = MOUNTS["/"]
-    return (
-        Interface(url=f"{root}/", binding="JSONRPC", version=mount.modern.version),
-        Interface(url=root, binding="HTTP+JSON", version=P10.version),
-        Interface(url=f"{root}/", binding="JSONRPC", version=mount.legacy.version),
-        Interface(url=root, binding="HTTP+JSON", version=P03.version),
-    )
+def interfaces(root: str, mounts: Sequence[str] = (), primary: tuple[str, str] = ("/", "1.0")) -> tuple[Interface, ...]:
+    """Where an agent can be reached: `primary`, a path and a version, before all others.
+
+    Clients append paths to HTTP+JSON's address, so it has no slash at its end.
+    """
+    found = [
+        Interface(url=f"{root}/", binding="JSONRPC", version="1.0"),
+        Interface(url=root, binding="HTTP+JSON", version="1.0"),
+        Interface(url=f"{root}/", binding="JSONRPC", version="0.3"),
+        Interface(url=root, binding="HTTP+JSON", version="0.3"),
+        *(Interface(url=f"{root}{path}", binding="JSONRPC", version="0.3") for path in mounts),
+    ]
+    path, version = primary
+    first = Interface(url=f"{root}{path}", binding="JSONRPC", version=version)
+    return (first, *(each for each in found if each != first))
 
 
 def unserved(operation: Operation) -> Exception:

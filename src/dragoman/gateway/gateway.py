@@ -1,7 +1,6 @@
 """From an understood request to the engine: which agent, on whose behalf, by which method."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
 from typing import Any, Protocol
 
 from dragoman.gateway.desk import Desk, unserved
@@ -56,9 +55,10 @@ class Gateway:
         self.door = Door(settings)
         self.quota = Quota(settings)
         first = next(iter(agents))
-        desk = partial(Desk, open_card=settings.open_extended_card, versions=settings.card_versions)
-        self.root = desk(first, "", agents[first].profile)
-        self.desks = {slug: desk(slug, f"{AGENTS}{slug}", agent.profile) for slug, agent in agents.items() if slug}
+        self.root = Desk(first, "", agents[first].profile, settings)
+        self.desks = {
+            slug: Desk(slug, f"{AGENTS}{slug}", agent.profile, settings) for slug, agent in agents.items() if slug
+        }
         self._methods: Mapping[type[Operation], Callable[[Call, Any], Awaitable[Any]]] = {
             SendMessage: engine.send,
             SendStreamingMessage: engine.stream,
@@ -100,6 +100,6 @@ class Gateway:
         )
 
     def extended_card(self, desk: Desk, exchange: Exchange, principal: Principal, base: str) -> CardSource:
-        """The card with everything on it, for whom it may be shown."""
+        """The card with everything on it, for whom it may be shown. Who asked for whatever there is gets that."""
         desk.admit(exchange, principal)
-        return desk.card(base, extended=True)
+        return desk.card(base, extended=desk.shows_all(principal))

@@ -30,5 +30,11 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
     card_versions: tuple[str, ...] = ()
     """Protocol versions the cards name (`1.0`, `0.3`). Empty: every version that is spoken."""
 
+    mounts: tuple[str, ...] = ("/a2a/jsonrpc", "/a2a", "/api/a2a")
+    """Paths beside `/` where JSON-RPC is spoken; the cards name them."""
+
+    primary: tuple[str, str] = ("/", "1.0")
+    """The address the cards name first, and the version spoken there."""
+
     open_extended_card: bool = False
     """Show the extended card to callers nobody has authenticated. For conformance kits, which cannot log in."""

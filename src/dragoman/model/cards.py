@@ -43,6 +43,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     extensions: tuple[Extension, ...] = ()
     streaming: bool = True
     push: bool = False
+    transitions: bool = False  # the history of states is shown, says the 0.3 card
     extended: bool = False  # the card declares an extended card
     extended_skills: tuple[Skill, ...] | None = None  # None: declared but not configured
 

@@ -3,7 +3,8 @@
     DragomanError
     ├── CallerError            the request cannot be served as it is
     │   ├── ParseFailure, InvalidRequest, MethodNotFound, InvalidParams
-    │   ├── TaskNotFound, TaskNotCancelable, UnsupportedOperation, PushNotSupported
+    │   ├── TaskNotFound, TaskNotCancelable, PushNotSupported
+    │   ├── UnsupportedOperation (TaskOver, StreamingNotSupported)
     │   ├── ContentTypeNotSupported, ExtendedCardNotConfigured
     │   ├── ExtensionRequired, VersionNotSupported
     │   ├── BodyTooLarge, Unauthenticated, Forbidden
@@ -76,6 +77,15 @@ class TaskNotCancelable(CallerError):
 
 class UnsupportedOperation(CallerError):
     pass
+
+
+class TaskOver(UnsupportedOperation):
+    """The task is finished: it takes no more messages and has no more events."""
+
+
+class StreamingNotSupported(UnsupportedOperation):
+    def __init__(self) -> None:
+        super().__init__("This agent does not stream; send without streaming, or get the task")
 
 
 class PushNotSupported(CallerError):

@@ -83,11 +83,14 @@ class Resumed(StatusFact, frozen=True, kw_only=True, omit_defaults=True, tag="re
 
 
 class Settled(StatusFact, frozen=True, kw_only=True, omit_defaults=True, tag="settled", gc=False):
-    """The end. Nothing follows it."""
+    """The end. Nothing follows it. `usage` is what all turns used, if any said."""
+
+    usage: Usage | None = None
 
 
 class Chunk(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="chunk", gc=False):
-    """A piece of an artifact; without `append` it creates or replaces the artifact of that id."""
+    """A piece of an artifact; without `append` it creates or replaces the artifact of that id. `index` is its place
+    among the task's artifacts."""
 
     public: ClassVar[bool] = True
     artifact: Artifact
@@ -95,6 +98,7 @@ class Chunk(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="chunk", gc
     last_chunk: bool = False
     metadata: dict[str, Any] | None = None
     n: int = 0
+    index: int = 0
 
 
 class Stepped(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="stepped", gc=False):
@@ -124,4 +128,4 @@ class Entry(Struct, gc=False):
 
     seq: int
     fact: AnyFact
-    frames: dict[Any, bytes] | None = None
+    frames: dict[Any, bytes | tuple[bytes, ...]] | None = None

@@ -23,6 +23,7 @@ from dragoman.wire.classify import receive as understand
 from dragoman.wire.classify import refuse
 from dragoman.wire.errors import NoRoute, WrongVerb
 from dragoman.wire.exchange import Exchange, Headers, Inbound, Reply
+from dragoman.wire.mounts import table
 from dragoman.wire.settings import WireSettings
 
 log = logging.getLogger("dragoman.server")
@@ -57,6 +58,7 @@ class Site:
         self.readiness = Readiness()
         self._gateway = gateway
         self._wire = wire or WireSettings()
+        self._mounts = table(self._wire)
         self._pages = Pages(gateway, self.readiness, settings)
         self._sharing = Sharing(gateway.door)
         self._body_limit = settings.body_limit
@@ -121,19 +123,19 @@ class Site:
             body = await self._body(headers, receive)
             if body:
                 inbound = Inbound(reading, rest, query, headers, body)
-            understood = understand(inbound, self._wire)
+            understood = understand(inbound, self._wire, self._mounts)
             if isinstance(understood, Reply):
                 return _allowing(understood), desk
             if understood.streaming and method == "HEAD":
                 raise WrongVerb("GET, POST")
             return understood, desk
         except DragomanError as error:
-            return refuse(inbound, error), desk
+            return refuse(inbound, error, self._mounts), desk
         except Gone:
             raise
         except Exception as error:
             log.exception("A request could not be read", extra={"a2a.method": method})
-            return refuse(inbound, error), desk
+            return refuse(inbound, error, self._mounts), desk
 
     async def _body(self, headers: Mapping[str, str], receive: Receive) -> bytes:
         """The whole body. What is too long is refused by its announced length, or as soon as it has come to be."""
@@ -166,9 +168,9 @@ class Site:
         """What may be done with this path; and, to a page of an allowed origin, that it may do so."""
         allowed = self._pages.verbs(inbound.path)
         if not allowed:
-            probe = understand(inbound, self._wire)
+            probe = understand(inbound, self._wire, self._mounts)
             if not isinstance(probe, Reply) or probe.status != 405:
-                return probe if isinstance(probe, Reply) else refuse(inbound, NoRoute())
+                return probe if isinstance(probe, Reply) else refuse(inbound, NoRoute(), self._mounts)
             allowed = _verbs(probe)
         return Reply(204, ((b"allow", allowed), *self._sharing.preflight(inbound.headers, allowed)), b"")
 
@@ -220,7 +222,7 @@ class Site:
             if record is not None:
                 record.about(exchange, result)
             if isinstance(result, Message):
-                reply = Reply(200, exchange.stream_headers(), exchange.open(result) + exchange.end)
+                reply = Reply(200, exchange.stream_headers(), exchange.open(result))
                 return await _write(reply, extra, send, record)
             follow = result
             first = b"" if follow.first is None else exchange.open(follow.first)
@@ -237,7 +239,7 @@ class Site:
                 frames = exchange.frames(ref, batch.entries, batch.closing)
                 if batch.ended:
                     # Drained streams end without a word: their clients resume after the last id.
-                    frames += exchange.end if batch.closing else b""
+                    frames += exchange.closing() if batch.closing else b""
                     await send({"type": "http.response.body", "body": frames})
                     break
                 if frames:

@@ -15,7 +15,7 @@ from dragoman.model.operations import GetPush, GetTask, ListPush, ListTasks, Ope
 from dragoman.model.tasks import Task, TaskStatus
 from dragoman.server.pages import ALIVE, CARDS, OPENAPI, READY
 from dragoman.wire import rest
-from dragoman.wire.classify import MOUNTS
+from dragoman.wire.k03 import K03
 from dragoman.wire.p03 import P03
 from dragoman.wire.p10 import P10
 
@@ -100,7 +100,7 @@ class ErrorResponse(Wire):
 
 class JsonRpcRequest(Wire):
     jsonrpc: Literal["2.0"]
-    method: Annotated[str, Meta(extra_json_schema={"enum": sorted(MOUNTS["/"].methods)})]
+    method: Annotated[str, Meta(extra_json_schema={"enum": sorted({**P10.methods, **K03.methods})})]
     id: str | int | None = None
     params: dict[str, Any] = {}
 

@@ -14,7 +14,7 @@ from dragoman.wire.classify import version_of
 from dragoman.wire.errors import WrongVerb
 from dragoman.wire.exchange import Headers, Inbound, Reply
 
-CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json", "/api/a2a/agent-card.json", "/agentCard")
 ALIVE = ("/healthz", "/health", "/ping")
 READY = "/readyz"
 OPENAPI = "/openapi.json"

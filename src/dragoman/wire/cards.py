@@ -21,6 +21,8 @@ class CardSource(Struct, frozen=True, kw_only=True):
     profile: Profile
     interfaces: tuple[Interface, ...]
     extended: bool = False  # the extended card: shows the extended skills
+    root: str = ""  # where the agent lives
+    cortex: bool = False  # /a2a is served
 
 
 def variant(version: str) -> str:
@@ -43,11 +45,29 @@ def pure_03(source: CardSource) -> bytes:
     legacy = _members_03(source)
     if not legacy:
         return pure_10(source)
-    return msgspec.json.encode(_common(source) | {"capabilities": _capabilities(source)} | legacy)
+    capabilities = _capabilities(source)
+    if source.profile.transitions:
+        capabilities["stateTransitionHistory"] = True
+    return msgspec.json.encode(_common(source) | {"capabilities": capabilities} | legacy)
 
 
 def union(source: CardSource) -> bytes:
-    return msgspec.json.encode(_common(source) | _members_10(source) | _members_03(source))
+    legacy = _members_03(source)
+    card = _common(source) | _members_10(source) | legacy
+    if legacy:
+        card["interfaces"] = _older(source)
+        if source.profile.transitions:
+            card["capabilities"] = card["capabilities"] | {"stateTransitionHistory": True}
+    return msgspec.json.encode(card)
+
+
+def _older(source: CardSource) -> list[dict[str, str]]:
+    """Two systems had cards of their own before there was a common one: Cortex looks for `protocol`, simple_a2a for
+    `type`. Cortex takes the first with the protocol it knows."""
+    simple = {"type": "json-rpc", "url": f"{source.root}/", "version": "1.0"}
+    if not source.cortex:
+        return [simple]
+    return [{"type": "json-rpc", "protocol": "json-rpc", "url": f"{source.root}/a2a", "version": "1.0"}, simple]
 
 
 def _common(source: CardSource) -> dict[str, Any]:

@@ -20,9 +20,9 @@ from dragoman.model.errors import (
 from dragoman.model.operations import Operation, SendMessage
 from dragoman.wire import jsonrpc, rest
 from dragoman.wire.dialect import Dialect
-from dragoman.wire.errors import NoRoute, WrongVerb, fault
+from dragoman.wire.errors import NoRoute, WrongVerb
 from dragoman.wire.exchange import Envoy, Exchange, Inbound, Reply
-from dragoman.wire.k03 import K03
+from dragoman.wire.mounts import KNOWN_VERSIONS, Mount
 from dragoman.wire.nesting import strain
 from dragoman.wire.p03 import P03, for_peer
 from dragoman.wire.p10 import P10
@@ -57,20 +57,7 @@ _VERSION = re.compile(r"(\d{1,4}\.\d{1,4})(?:\.\d{1,9})*")
 _MEDIA = ("application/json", "application/a2a+json")
 
 
-class Mount(NamedTuple):
-    """A path where JSON-RPC is spoken: which dialect each method name belongs to, and in whose words an error is put
-    when no method name tells (an absent version is an old client's)."""
-
-    methods: Mapping[str, Dialect]
-    modern: Dialect
-    legacy: Dialect
-
-
-def _mount(modern: Dialect, legacy: Dialect) -> Mount:
-    return Mount({name: dialect for dialect in (modern, legacy) for name in dialect.methods}, modern, legacy)
-
-
-MOUNTS: Mapping[str, Mount] = {"/": _mount(P10, K03)}
+Mounts = Mapping[str, Mount]
 
 
 class _Place(NamedTuple):
@@ -82,37 +69,36 @@ class _Place(NamedTuple):
     match: rest.Match | None = None
 
 
-def receive(inbound: Inbound, wire: WireSettings) -> Exchange | Reply:
-    """The exchange that answers this request, or the reply that refuses it."""
+def receive(inbound: Inbound, wire: WireSettings, mounts: Mounts) -> Exchange | Reply:
+    """The exchange that answers this request, or the reply that refuses it. `mounts` is `mounts.table(wire)`."""
     try:
         version = version_of(inbound)
-        mount = MOUNTS.get(inbound.path)
+        mount = mounts.get(inbound.path)
         if mount is not None:
             return _rpc(inbound, wire, version, "", mount)
-        place = _place(inbound.path, version)
+        place = _place(inbound.path, version, mounts)
     except InvalidParams as error:
-        return refuse(inbound, error)
+        return refuse(inbound, error, mounts)
     if place.mount is not None:
         if inbound.method != "POST":
             # Any word may be a tenant's, but /favicon.ico is hardly meant as one.
-            return rest.refusal(P10, fault(NoRoute(), P10.codes))
+            return rest.refusal(P10, NoRoute())
         return _rpc(inbound, wire, version, place.tenant, place.mount)
     if place.match is not None:
         return _rest(inbound, wire, version, place, place.match)
-    return refuse(inbound, NoRoute())
+    return refuse(inbound, NoRoute(), mounts)
 
 
-def refuse(inbound: Inbound, error: BaseException) -> Reply:
+def refuse(inbound: Inbound, error: BaseException, mounts: Mounts) -> Reply:
     """The reply to a request nobody read: too large, from a foreign page, without credentials, to no known path."""
     version, place = "", _Place()
     with suppress(InvalidParams):
         version = version_of(inbound)
     with suppress(InvalidParams):
-        place = _place(inbound.path, version)
+        place = _place(inbound.path, version, mounts)
     if place.mount is not None:
-        dialect = _unnamed(place.mount, version)
-        return jsonrpc.refusal(dialect, jsonrpc.NULL, fault(error, dialect.codes))
-    return rest.refusal(place.dialect, fault(error, place.dialect.codes))
+        return jsonrpc.refusal(place.mount.unnamed(version), jsonrpc.NULL, error)
+    return rest.refusal(place.dialect, error)
 
 
 def version_of(inbound: Inbound) -> str:
@@ -133,14 +119,17 @@ def version_of(inbound: Inbound) -> str:
 # --- where --------------------------------------------------------------------------------------------------
 
 
-def _place(path: str, version: str) -> _Place:
-    mount = MOUNTS.get(path or "/")
+def _place(path: str, version: str, mounts: Mounts) -> _Place:
+    mount = mounts.get(path or "/")
     if mount is not None:
         return _Place(mount=mount)
     first, *others = path[1:].split("/")
     modern = version.startswith("1.")
     if first == "v1" and not modern:
         return _Place(dialect=P03, match=rest.match(others, "card"))
+    below = mounts.get(f"/{first}")
+    if below is not None and below.rest is not None:
+        return _Place(dialect=below.rest, match=rest.match(others, "card", "pushNotificationConfig"))
     here = rest.match([first, *others], "extendedAgentCard")
     if here is not None:
         return _Place(match=here)
@@ -150,21 +139,21 @@ def _place(path: str, version: str) -> _Place:
     if not plain(tenant):
         raise InvalidParams(f"must be at most {MAX_ID} characters, without control characters", "tenant")
     if others in ([], [""]):
-        return _Place(tenant, mount=MOUNTS["/"])
+        return _Place(tenant, mount=mounts["/"])
     if others[0] == "v1" and not modern:
         return _Place(tenant, dialect=P03, match=rest.match(others[1:], "card"))
     return _Place(tenant, match=rest.match(others, "extendedAgentCard"))
 
 
+def _spoken(mount: Mount) -> frozenset[str]:
+    return mount.modern.versions | mount.legacy.versions if mount.official else KNOWN_VERSIONS
+
+
 # --- JSON-RPC -----------------------------------------------------------------------------------------------
 
 
-def _unnamed(mount: Mount, version: str) -> Dialect:
-    return mount.legacy if not version or version.startswith("0.") else mount.modern
-
-
 def _rpc(inbound: Inbound, wire: WireSettings, version: str, tenant: str, mount: Mount) -> Exchange | Reply:
-    dialect = _unnamed(mount, version)
+    dialect = mount.unnamed(version)
     id = jsonrpc.NULL
     streamed = False
     try:
@@ -173,14 +162,15 @@ def _rpc(inbound: Inbound, wire: WireSettings, version: str, tenant: str, mount:
         _json_body(inbound, wire)
         opened = jsonrpc.open_envelope(inbound.body)
         id = opened.id
-        named = mount.methods.get(opened.method)
+        named = mount.find(opened.method, opened.params)
         if named is None:
-            if version and version not in mount.modern.versions | mount.legacy.versions:
+            if version and version not in _spoken(mount):
                 raise VersionNotSupported(version, (mount.modern.version, mount.legacy.version))
             raise MethodNotFound(opened.method)
         dialect = named
         streamed = opened.method in dialect.sse_errors
-        _agree(dialect, version, wire)
+        given = inbound.headers.get("a2a-version", "") if dialect.exact else version
+        _agree(dialect, given, mount.versions(opened.method, dialect), wire)
         params = b"{}" if opened.params == jsonrpc.NULL else opened.params
         if params[:1] != b"{":
             raise InvalidParams("must be an object", "params")
@@ -189,9 +179,9 @@ def _rpc(inbound: Inbound, wire: WireSettings, version: str, tenant: str, mount:
         envoy = _envoy(inbound, operation)
         return jsonrpc.JsonRpcExchange(dialect, method, operation, envoy, id, streamed)
     except jsonrpc.Unopened as unopened:
-        return jsonrpc.refusal(dialect, unopened.id, fault(unopened.error, dialect.codes))
+        return jsonrpc.refusal(dialect, unopened.id, unopened.error)
     except CallerError as error:
-        refused = jsonrpc.refusal(dialect, id, fault(error, dialect.codes))
+        refused = jsonrpc.refusal(dialect, id, error)
         return jsonrpc.as_stream(refused) if streamed else refused
 
 
@@ -204,24 +194,24 @@ def _rest(inbound: Inbound, wire: WireSettings, version: str, place: _Place, mat
         name = match.verbs.get(inbound.method)
         if name is None:
             raise WrongVerb(match.allowed)
-        _agree(dialect, version, wire)
+        _agree(dialect, version, dialect.versions, wire)
         if inbound.body and inbound.method == "POST":
             _json_body(inbound, wire)
         operation = _for_tenant(rest.read(dialect, name, inbound, match.bound, wire), place.tenant)
         return rest.RestExchange(dialect, name, operation, _envoy(inbound, operation), inbound)
     except CallerError as error:
-        return rest.refusal(dialect, fault(error, dialect.codes))
+        return rest.refusal(dialect, error)
 
 
 # --- what both check ----------------------------------------------------------------------------------------
 
 
-def _agree(dialect: Dialect, version: str, wire: WireSettings) -> None:
-    """The version asked for must be one the dialect speaks. None asked for is an old client's, but names tell."""
+def _agree(dialect: Dialect, version: str, versions: frozenset[str], wire: WireSettings) -> None:
+    """The version asked for must go with the request. None asked for is an old client's, but names tell."""
     if version:
-        if version not in dialect.versions:
+        if version not in versions:
             raise VersionNotSupported(version, (dialect.version,))
-    elif wire.require_version and dialect.details:
+    elif wire.require_version and "0.3" not in versions:
         raise VersionNotSupported("0.3", (dialect.version,))
 
 

@@ -4,7 +4,7 @@ A further dialect is such a value with some of them replaced.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -13,10 +13,12 @@ from dragoman.model.messages import Message
 from dragoman.model.operations import Operation, Policy, PushConfig, SendMessage, TaskPage, TaskRef
 from dragoman.model.tasks import View
 from dragoman.wire.cards import CardSource
+from dragoman.wire.errors import PLAIN, Fault, Words, fault
 from dragoman.wire.settings import WireSettings
 
 Value = View | Message | TaskPage | PushConfig | tuple[PushConfig, ...] | CardSource | None
-Encode = Callable[[AnyFact, bool], bytes]
+Encode = Callable[[AnyFact, bool], bytes | tuple[bytes, ...]]
+Framing = Literal["wrapped", "nameless", "bare"]
 
 
 class Dialect(Struct, frozen=True, kw_only=True):
@@ -26,9 +28,16 @@ class Dialect(Struct, frozen=True, kw_only=True):
     with the tasks it makes. `methods` gives JSON-RPC names their operation.
 
     `read` takes an operation's name and its JSON object as bytes, `read_fields` as a dict (or a query's strings).
-    `item` is what a send answers and a stream begins with; `events` gives the encoder of a task's facts, which takes
-    a fact and whether the stream closes after it, and answers b"" for what clients never see. `finals` says whether
-    that second argument matters. `details` says whether JSON-RPC errors carry a list of them.
+    `item` is what a send answers; `opening`, where it differs, what a stream begins with. `events` gives the encoder of
+    a task's facts, which takes a fact and whether the stream closes after it, and answers b"" for what clients never
+    see and a tuple where one fact becomes several frames. `finals` says whether that second argument matters.
+
+    Over JSON-RPC a stream's frames are responses with the request's id ("wrapped"), without it ("nameless"), or nothing
+    but the payload ("bare"); the opening one may differ. A payload may go on behind the result with further members of
+    the response: `{…},"kind":"task"`.
+
+    `details` says whether errors carry a list of them. `heirs` are the dialects that answer for tasks of their origin,
+    where several share a method's name. `exact` compares `A2A-Version` as it stands.
     """
 
     name: str
@@ -46,12 +55,20 @@ class Dialect(Struct, frozen=True, kw_only=True):
     pushes: Callable[[tuple[PushConfig, ...]], bytes]
     card: Callable[[CardSource], bytes]
     events: Callable[[TaskRef], Encode]
+    opening: Callable[[View | Message], bytes | tuple[bytes, ...]] | None = None
     finals: bool = True
+    framing: Framing = "wrapped"
+    first_framing: Framing = "wrapped"
     details: bool = False
-    codes: Mapping[type[BaseException], int] = {}
+    words: Words = PLAIN
     sse_errors: frozenset[str] = frozenset()  # methods whose callers read nothing but a stream, not even an error
     end: bytes = b""  # written after a stream's last frame
     extensions_header: bytes = b"x-a2a-extensions"
+    heirs: Mapping[str, "Dialect"] = {}
+    exact: bool = False
+
+    def fault(self, error: BaseException) -> Fault:
+        return fault(error, self.words)
 
     def encode(self, operation: Operation, value: Value) -> bytes:
         """A result. b"" stands for nothing, which each binding shows in its own way."""

@@ -90,36 +90,47 @@ TABLE: Mapping[type[BaseException], Row] = {
 DOMAIN = "a2a-protocol.org"
 _TYPE = "type.googleapis.com/google.rpc."
 
+
+class Words(NamedTuple):
+    """Where a dialect numbers or words errors otherwise than the table. `statuses` are for those few who read the HTTP
+    status of a JSON-RPC answer; everybody else's is 200."""
+
+    codes: Mapping[type[BaseException], int] = {}
+    phrases: Mapping[type[BaseException], str] = {}
+    statuses: Mapping[type[BaseException], int] = {}
+
+
+PLAIN = Words()
 # Before 1.0 two of these numbers meant other things or nothing: a 0.x client gets the general one.
-CODES_03: Mapping[type[BaseException], int] = {e.ExtensionRequired: -32603, e.VersionNotSupported: -32603}
+WORDS_03 = Words({e.ExtensionRequired: -32603, e.VersionNotSupported: -32603})
 
 
 class Fault(NamedTuple):
-    """An error as a client may see it, before a binding wraps it."""
+    """An error as a client may see it, before a binding wraps it. `rpc` is the HTTP status around a JSON-RPC body."""
 
     code: int
     http: int
+    rpc: int
     status: str
     name: str
     message: str
     details: list[dict[str, Any]]
     headers: tuple[tuple[bytes, bytes], ...]
-    early: bool
 
 
-def fault(error: BaseException, codes: Mapping[type[BaseException], int]) -> Fault:
+def fault(error: BaseException, words: Words) -> Fault:
     """Look an error up: by its own row, else by its nearest ancestor's. What nobody foresaw is internal."""
     kind = next(kind for kind in type(error).__mro__ if kind in TABLE)
     row = TABLE[kind]
     return Fault(
-        code=codes.get(kind, row.code),
+        code=next((words.codes[each] for each in type(error).__mro__ if each in words.codes), row.code),
         http=row.http,
+        rpc=row.http if row.early else words.statuses.get(kind, 200),
         status=row.status,
         name=row.name,
-        message=row.message or str(error),
+        message=words.phrases.get(kind) or row.message or str(error),
         details=_details(error, row),
         headers=_headers(error),
-        early=row.early,
     )
 
 

@@ -9,10 +9,11 @@ from dragoman.model.facts import Entry, StatusFact
 from dragoman.model.messages import Message
 from dragoman.model.operations import Operation, SendStreamingMessage, SubscribeToTask, TaskRef
 from dragoman.model.tasks import View
-from dragoman.wire.dialect import Dialect, Encode, Value
-from dragoman.wire.errors import Fault, fault
+from dragoman.wire.dialect import Dialect, Encode, Framing, Value
+from dragoman.wire.errors import Fault
 
 Headers = tuple[tuple[bytes, bytes], ...]
+Around = tuple[bytes, bytes]
 EVENTS: Headers = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache"),
@@ -57,8 +58,7 @@ class Exchange(ABC):
     """
 
     __slots__ = (
-        "_after",
-        "_before",
+        "_around",
         "_dialect",
         "_encode",
         "_head",
@@ -66,7 +66,6 @@ class Exchange(ABC):
         "activated",
         "cursor",
         "dialect",
-        "end",
         "extensions",
         "idempotency_key",
         "method",
@@ -88,11 +87,9 @@ class Exchange(ABC):
         self.extensions = envoy.extensions
         self.cursor = envoy.cursor
         self.idempotency_key = envoy.idempotency_key
-        self.end = dialect.end
         self.activated: tuple[str, ...] = ()
         self._dialect = dialect
-        self._before = b""
-        self._after = b""
+        self._around: Around = (b"", b"")
         self._uid = ""
         self._head = b""
         self._encode: Encode | None = None
@@ -100,12 +97,15 @@ class Exchange(ABC):
     # --- one answer ---------------------------------------------------------------------------------------
 
     def reply(self, value: Value) -> Reply:
+        if isinstance(value, View):
+            self._belongs(value.origin)
         payload = self._dialect.encode(self.operation, value) or self._nothing
-        return Reply(200, self._headers(), b"%b%b%b" % (self._before, payload, self._after))
+        before, after = self._around
+        return Reply(200, self._headers(), b"%b%b%b" % (before, payload, after))
 
     def fail(self, error: BaseException) -> Reply:
         """The answer to a request that failed, before any stream began."""
-        found = fault(error, self._dialect.codes)
+        found = self._dialect.fault(error)
         return Reply(self._status(found), self._error_headers() + found.headers, self._error(found))
 
     # --- a stream -----------------------------------------------------------------------------------------
@@ -115,10 +115,19 @@ class Exchange(ABC):
 
     def open(self, first: View | Message) -> bytes:
         """The stream's first frame: a task as it stands, or the only message there will be."""
-        payload = one_line(self._dialect.item(first))
+        if isinstance(first, View):
+            self._belongs(first.origin)
+        dialect = self._dialect
+        payload = _lines((dialect.opening or dialect.item)(first))
+        before, after = self._framing(dialect.first_framing)
+        ahead = b""
+        if isinstance(payload, tuple):
+            ahead = b"".join(b"data: %b%b%b\n\n" % (before, each, after) for each in payload[:-1])
+            payload = payload[-1]
         if isinstance(first, Message):
-            return b"data: %b%b%b\n\n" % (self._before, payload, self._after)
-        return b"id: %b.%d\ndata: %b%b%b\n\n" % (first.uid.encode(), first.seq, self._before, payload, self._after)
+            return b"data: %b%b%b\n\n%b" % (before, payload, after, dialect.end)
+        uid = first.uid.encode()
+        return b"%bid: %b.%d\ndata: %b%b%b\n\n" % (ahead, uid, first.seq, before, payload, after)
 
     def frames(self, follow_ref: TaskRef, entries: Sequence[Entry], closing: bool) -> bytes:
         """Frames of committed facts, joined. With `closing` the last status among them is the stream's last.
@@ -127,14 +136,16 @@ class Exchange(ABC):
         """
         if self._encode is None or self._uid != follow_ref.uid:
             self._uid = follow_ref.uid
+            self._belongs(follow_ref.origin)
             self._head = b"id: %b." % follow_ref.uid.encode()
             self._encode = self._dialect.events(follow_ref)
         encode = self._encode
         key = self._dialect.name
         final = _last_status(entries) if closing and self._dialect.finals else -1
         head = self._head
-        before = b"\ndata: " + self._before
-        after = self._after + b"\n\n"
+        before, after = self._framing(self._dialect.framing)
+        before = b"\ndata: " + before
+        after += b"\n\n"
         out: list[bytes] = []
         for entry in entries:
             seq = entry.seq
@@ -144,18 +155,39 @@ class Exchange(ABC):
             if seq == final:
                 payload = cached.get((key, True))
                 if payload is None:
-                    payload = cached[(key, True)] = one_line(encode(entry.fact, True))
+                    payload = cached[(key, True)] = _lines(encode(entry.fact, True))
             else:
                 payload = cached.get(key)
                 if payload is None:
-                    payload = cached[key] = one_line(encode(entry.fact, False))
-            if payload:
-                out += (head, b"%d" % seq, before, payload, after)
+                    payload = cached[key] = _lines(encode(entry.fact, False))
+            if not payload:
+                continue
+            if isinstance(payload, tuple):  # of several frames only the last says that the fact is through
+                for part in payload[:-1]:
+                    out += (before[1:], part, after)
+                payload = payload[-1]
+            out += (head, b"%d" % seq, before, payload, after)
         return b"".join(out)
+
+    def closing(self) -> bytes:
+        """What follows a stream's last frame."""
+        return self._dialect.end
 
     def frame_error(self, error: BaseException) -> bytes:
         """An error inside a running stream; nothing follows it."""
-        return error_frame(self._error(fault(error, self._dialect.codes)))
+        return error_frame(self._error(self._dialect.fault(error)))
+
+    # --- whose words --------------------------------------------------------------------------------------
+
+    def _belongs(self, origin: str) -> None:
+        """A task of that origin is answered: in the words of the dialect that made it, where names are shared."""
+        heirs = self._dialect.heirs
+        if heirs and origin in heirs:
+            self._dialect = heirs[origin]
+
+    def _framing(self, framing: Framing) -> Around:
+        """What stands around a stream's frames."""
+        return self._around
 
     # --- what a binding says ------------------------------------------------------------------------------
 
@@ -191,6 +223,10 @@ def one_line(payload: bytes) -> bytes:
         for char, escape in _BREAKS:
             payload = payload.replace(char, escape)
     return payload
+
+
+def _lines(payload: bytes | tuple[bytes, ...]) -> bytes | tuple[bytes, ...]:
+    return tuple(map(one_line, payload)) if isinstance(payload, tuple) else one_line(payload)
 
 
 def error_frame(body: bytes) -> bytes:

@@ -8,9 +8,9 @@ from msgspec import Raw, Struct
 
 from dragoman.model.errors import InvalidRequest
 from dragoman.model.operations import Operation
-from dragoman.wire.dialect import Dialect
-from dragoman.wire.errors import Fault
-from dragoman.wire.exchange import EVENTS, Envoy, Exchange, Headers, Reply, error_frame
+from dragoman.wire.dialect import Dialect, Framing
+from dragoman.wire.errors import Fault, fault
+from dragoman.wire.exchange import EVENTS, Around, Envoy, Exchange, Headers, Reply, error_frame
 from dragoman.wire.reading import parse
 
 _MAX_ID = 1_000  # bytes; the id comes back in every event of a stream
@@ -94,6 +94,8 @@ def error_body(dialect: Dialect, id: bytes, found: Fault) -> bytes:
 
 
 _JSON: Headers = ((b"content-type", b"application/json"),)
+_NAMELESS = (b'{"jsonrpc":"2.0","result":', b"}")
+_BARE = (b"", b"")
 
 
 class JsonRpcExchange(Exchange):
@@ -109,12 +111,14 @@ class JsonRpcExchange(Exchange):
         super().__init__(dialect, method, operation, envoy)
         self._id = id
         self._streamed = streamed
-        self._before = b'{"jsonrpc":"2.0","id":%b,"result":' % id
-        self._after = b"}"
+        self._around = (b'{"jsonrpc":"2.0","id":%b,"result":' % id, b"}")
 
     def fail(self, error: BaseException) -> Reply:
         reply = super().fail(error)
         return as_stream(reply) if self._streamed else reply
+
+    def _framing(self, framing: Framing) -> Around:
+        return self._around if framing == "wrapped" else _NAMELESS if framing == "nameless" else _BARE
 
     def _headers(self) -> Headers:
         return _JSON + self._marks()
@@ -122,21 +126,17 @@ class JsonRpcExchange(Exchange):
     _error_headers = _headers
 
     def _status(self, found: Fault) -> int:
-        return rpc_status(found)
+        return found.rpc
 
     def _error(self, found: Fault) -> bytes:
         return error_body(self._dialect, self._id, found)
 
 
-def rpc_status(found: Fault) -> int:
-    """Errors travel inside the envelope, with 200; only what was refused at the door keeps its HTTP status."""
-    return found.http if found.early else 200
-
-
-def refusal(dialect: Dialect, id: bytes, found: Fault) -> Reply:
+def refusal(dialect: Dialect, id: bytes, error: BaseException) -> Reply:
     """An error for which no exchange exists."""
+    found = fault(error, dialect.words)
     headers: Headers = (*_JSON, (b"a2a-version", dialect.version.encode()), *found.headers)
-    return Reply(rpc_status(found), headers, error_body(dialect, id, found))
+    return Reply(found.rpc, headers, error_body(dialect, id, found))
 
 
 def as_stream(reply: Reply) -> Reply:

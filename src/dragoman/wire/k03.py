@@ -32,7 +32,7 @@ from dragoman.model.operations import (
 from dragoman.model.tasks import View
 from dragoman.wire import cards
 from dragoman.wire.dialect import Dialect, Encode
-from dragoman.wire.errors import CODES_03
+from dragoman.wire.errors import WORDS_03
 from dragoman.wire.reading import (
     Field,
     Read,
@@ -376,6 +376,6 @@ K03 = Dialect(
     pushes=write_pushes,
     card=cards.pure_03,
     events=events,
-    codes=CODES_03,
+    words=WORDS_03,
     sse_errors=frozenset({"tasks/resubscribe"}),
 )

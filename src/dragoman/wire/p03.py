@@ -31,7 +31,7 @@ from dragoman.model.operations import (
 from dragoman.model.tasks import Task, TaskState, TaskStatus, View
 from dragoman.wire import cards, k03, p10, shapes03
 from dragoman.wire.dialect import Dialect, Encode
-from dragoman.wire.errors import CODES_03
+from dragoman.wire.errors import WORDS_03
 from dragoman.wire.reading import (
     Field,
     Read,
@@ -385,7 +385,7 @@ def _dialect(name: str, *, read_bytes: Read, double: bool) -> Dialect:
         pushes=write_pushes,
         card=cards.pure_03,
         events=writer.events,
-        codes=CODES_03,
+        words=WORDS_03,
     )
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from dragoman.model.errors import InvalidParams, ParseFailure
 from dragoman.model.operations import Operation
 from dragoman.wire.dialect import Dialect
-from dragoman.wire.errors import Fault
+from dragoman.wire.errors import Fault, fault
 from dragoman.wire.exchange import Envoy, Exchange, Headers, Inbound, Reply
 from dragoman.wire.reading import parse
 from dragoman.wire.settings import WireSettings
@@ -45,8 +45,9 @@ _HOOKS = {"GET": "ListTaskPushNotificationConfigs", "POST": "CreateTaskPushNotif
 _HOOK = {"GET": "GetTaskPushNotificationConfig", "DELETE": "DeleteTaskPushNotificationConfig"}
 
 
-def match(segments: list[str], card: str) -> Match | None:
-    """The operations behind these segments (still percent-encoded), or None. `card` names the extended card."""
+def match(segments: list[str], card: str, hooks: str = "pushNotificationConfigs") -> Match | None:
+    """The operations behind these segments (still percent-encoded), or None. `card` names the extended card, `hooks`
+    what webhooks are called."""
     match segments:
         case [word] if (name := segment(word)) in _PLAIN:
             return Match(_PLAIN[name], {})
@@ -58,9 +59,9 @@ def match(segments: list[str], card: str) -> Match | None:
             if task and action in _ACTIONS:
                 return Match(_ACTIONS[action], {"id": segment(task)})
             return Match(_TASK, {"id": segment(id)})
-        case ["tasks", id, "pushNotificationConfigs"] if id:
+        case ["tasks", id, word] if id and word == hooks:
             return Match(_HOOKS, {"taskId": segment(id)})
-        case ["tasks", id, "pushNotificationConfigs", config] if id and config:
+        case ["tasks", id, word, config] if id and config and word == hooks:
             return Match(_HOOK, {"taskId": segment(id), "id": segment(config)})
         case _:
             return None
@@ -130,7 +131,8 @@ class RestExchange(Exchange):
         return error_body(self._dialect, found)
 
 
-def refusal(dialect: Dialect, found: Fault) -> Reply:
+def refusal(dialect: Dialect, error: BaseException) -> Reply:
     """An error for which no exchange exists."""
+    found = fault(error, dialect.words)
     headers: Headers = (*_JSON, (b"a2a-version", dialect.version.encode()), *found.headers)
     return Reply(found.http, headers, error_body(dialect, found))

@@ -1,6 +1,11 @@
 """What reading a request is allowed to meet."""
 
+from collections.abc import Mapping
+from typing import Literal
+
 from msgspec import Struct
+
+Style = Literal["superset", "literal", "plain"]
 
 
 class WireSettings(Struct, frozen=True, kw_only=True):
@@ -8,9 +13,18 @@ class WireSettings(Struct, frozen=True, kw_only=True):
 
     `require_version` refuses 1.0 method names without `A2A-Version` (the letter of the specification: absent means
     0.3). By default they are read as 1.0, which cannot be misread: no 0.x version has those names.
+
+    `mounts` are the paths where JSON-RPC is spoken beside `/`. `frames` says how the streams of each look: as its own
+    clients and official ones both read them, to the letter of its page, or official. `cortex_statuses` answers errors
+    of Cortex's method names with the HTTP statuses its server uses. `patience` is how many seconds a stream that goes
+    on over a question waits for the answer.
     """
 
     require_version: bool = False
+    mounts: tuple[str, ...] = ("/a2a/jsonrpc", "/a2a", "/api/a2a")
+    frames: Mapping[str, Style] = {}
+    cortex_statuses: bool = False
+    patience: float = 600
     max_depth: int = 64  # official clients give up at 100 (protobuf's own limit); our answers nest a few levels deeper
     max_containers: int = 200_000  # arrays and objects in one body: each costs a decoder some hundred bytes
     max_parts: int = 1000  # of a message; no other list in a request is longer either

@@ -1,0 +1,171 @@
+"""A2X: 0.3 whose answer stands in the status message (`POST /api/a2a`).
+
+Its page streams the answer as messages. Official clients take the first message for the end of the exchange, so only
+`literal` streams have them; elsewhere each piece comes as an artifact and again as a status update that says it.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from dragoman.model import errors as e
+from dragoman.model.facts import AnyFact, Chunk, Said, StatusFact
+from dragoman.model.messages import Message, Part, Role
+from dragoman.model.operations import Policy, TaskRef
+from dragoman.model.tasks import INTERRUPTED, TERMINAL, TaskState, TaskStatus, View
+from dragoman.wire import cards, k03, liberal
+from dragoman.wire.coding import METHODS
+from dragoman.wire.dialect import Dialect, Encode
+from dragoman.wire.errors import Words
+from dragoman.wire.settings import Style, WireSettings
+from dragoman.wire.shapes03 import STATES, artifact_shape, message_shape, part_shape
+from dragoman.wire.styles import beside
+
+_encode = msgspec.json.Encoder().encode
+
+JsonObject = dict[str, Any]
+
+
+def _said(message: Message) -> JsonObject:
+    return {
+        "kind": "message",
+        "messageId": message.message_id,
+        "role": "user" if message.role is Role.USER else "agent",
+        **({"taskId": message.task_id} if message.task_id else {}),
+        **({"contextId": message.context_id} if message.context_id else {}),
+        "parts": [part_shape(part) for part in message.parts],
+        "metadata": message.metadata or {},
+    }
+
+
+def _status(status: TaskStatus) -> JsonObject:
+    said = {"message": _said(status.message)} if status.message is not None else {}
+    return {"state": STATES[status.state], "timestamp": status.timestamp, **said}
+
+
+def _answered(view: View) -> TaskStatus:
+    """The status of a completed task says what its artifacts say."""
+    task = view.task
+    status = task.status or TaskStatus()
+    if status.message is not None or status.state is not TaskState.COMPLETED or not task.artifacts:
+        return status
+    parts = tuple(part for artifact in task.artifacts for part in artifact.parts)
+    texts = tuple(part for part in parts if isinstance(part.text, str))
+    answer = Message(
+        message_id=f"{view.uid}.answer",
+        context_id=task.context_id,
+        task_id=task.id,
+        role=Role.AGENT,
+        parts=texts or parts,
+    )
+    return replace(status, message=answer)
+
+
+def write_task(view: View) -> bytes:
+    task = view.task
+    found: JsonObject = {
+        "kind": "task",
+        "id": task.id,
+        "contextId": task.context_id,
+        "status": _status(_answered(view)),
+        "artifacts": [artifact_shape(artifact) for artifact in task.artifacts],
+    }
+    if task.history:
+        found["history"] = [message_shape(message) for message in task.history]
+    if task.metadata is not None:
+        found["metadata"] = task.metadata
+    return _encode(found)
+
+
+def write_item(value: View | Message) -> bytes:
+    return _encode(_said(value)) if isinstance(value, Message) else write_task(value)
+
+
+def _first(style: Style, value: View | Message) -> bytes:
+    """A stream begins with the status as it stands, or is the one message there will be."""
+    if isinstance(value, Message):
+        return write_item(value) + (b',"kind":"message"' if style == "superset" else b"")
+    status = value.task.status or TaskStatus()
+    final = status.state in TERMINAL | INTERRUPTED
+    found: JsonObject = {
+        "kind": "status-update",
+        "taskId": value.task.id,
+        "contextId": value.task.context_id,
+        "status": _status(_answered(value)),
+        "final": final,
+    }
+    written = _encode(found)
+    return beside(written, written) if style == "superset" else written
+
+
+def _literal(ref: TaskRef) -> Encode:
+    task = _encode(ref.id)
+
+    def speak(parts: Sequence[Part]) -> bytes:
+        shown = [part_shape(part) for part in parts if part.text != ""]
+        return b'{"kind":"message","role":"agent","parts":%b}' % _encode(shown) if shown else b""
+
+    def encode(fact: AnyFact, final: bool) -> bytes:
+        if isinstance(fact, Chunk):
+            return speak(fact.artifact.parts)
+        if isinstance(fact, Said) and fact.status.message is not None:
+            return speak(fact.status.message.parts)
+        if isinstance(fact, StatusFact):
+            status = fact.status
+            found = {"state": STATES[status.state]} | (
+                {"message": _said(status.message)} if status.message is not None else {}
+            )
+            return b'{"kind":"status-update","taskId":%b,"status":%b}' % (task, _encode(found))
+        return b""
+
+    return encode
+
+
+def _superset(ref: TaskRef) -> Encode:
+    official = k03.events(ref)
+    said = Message(context_id=ref.context_id, task_id=ref.id, role=Role.AGENT)
+
+    def encode(fact: AnyFact, final: bool) -> bytes | tuple[bytes, ...]:
+        written = official(fact, final)
+        assert isinstance(written, bytes), "one frame each"
+        if not isinstance(fact, Chunk) or not any(part.text != "" for part in fact.artifact.parts):
+            return beside(written, written) if written else b""
+        message = replace(said, message_id=f"{ref.uid}.{fact.at}.{fact.n}", parts=fact.artifact.parts)
+        again = official(Said(at=fact.at, status=TaskStatus(state=TaskState.WORKING, message=message)), False)
+        assert isinstance(again, bytes), "one frame each"
+        return beside(written, written), beside(again, again)
+
+    return encode
+
+
+def dialect(style: Style, wire: WireSettings) -> Dialect:
+    looks = {"literal": _literal, "superset": _superset, "plain": k03.events}
+    bare = style == "literal"
+    return replace(
+        k03.K03,
+        name=f"a2x {style}",
+        origin="a2x",
+        policy=Policy(
+            first=False,
+            follows=TERMINAL | INTERRUPTED,
+            cancel_again=frozenset(),
+            subscribe_terminal=True,
+            terminal="fresh",
+            unknown="fresh",
+        ),
+        methods=METHODS,
+        read=liberal.read,
+        read_fields=liberal.read_fields,
+        item=write_item,
+        task=write_task,
+        opening=None if style == "plain" else partial(_first, style),
+        card=cards.union,
+        events=looks[style],
+        framing="bare" if bare else "wrapped",
+        first_framing="bare" if bare else "wrapped",
+        details=style == "superset",
+        words=Words({e.ExtensionRequired: -32600}),
+    )

@@ -1,0 +1,119 @@
+"""Where JSON-RPC is spoken: which dialect each method name at a path belongs to.
+
+No two systems that share a path share a name, except where `forks` or a task's origin tell them apart.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from dragoman.wire import a2x, coding, cortex, proto, simple, t01
+from dragoman.wire.dialect import Dialect
+from dragoman.wire.k03 import K03
+from dragoman.wire.p10 import P10
+from dragoman.wire.settings import Style, WireSettings
+from dragoman.wire.t01 import T01
+
+KNOWN_VERSIONS = frozenset({"1.0", "0.3", "0.2", "0.1"})
+
+
+class Mount(NamedTuple):
+    """A path. When no method name tells, errors are put in the words of `modern` or, for an old client or one that
+    names no version, of `legacy`.
+
+    `forks` look into the parameters where one name belongs to several dialects. `shared` names are taken in any
+    version. An `official` mount holds clients to the official rules of versions. `rest` answers HTTP+JSON below the
+    path.
+    """
+
+    methods: Mapping[str, Dialect]
+    modern: Dialect
+    legacy: Dialect
+    forks: Mapping[str, Callable[[bytes], Dialect]] = {}
+    shared: frozenset[str] = frozenset()
+    official: bool = False
+    rest: Dialect | None = None
+
+    def find(self, method: str, params: bytes) -> Dialect | None:
+        fork = self.forks.get(method) if self.forks else None
+        return self.methods.get(method) if fork is None else fork(params)
+
+    def unnamed(self, version: str) -> Dialect:
+        """In whose words an error is put before a method is known."""
+        return self.legacy if not version or version.startswith("0.") else self.modern
+
+    def versions(self, method: str, dialect: Dialect) -> frozenset[str]:
+        """What `A2A-Version` may be with this name."""
+        own = dialect.exact or (self.official and method not in self.shared)
+        return dialect.versions if own else KNOWN_VERSIONS
+
+
+def table(wire: WireSettings) -> Mapping[str, Mount]:
+    """Every mount these settings ask for, by its path."""
+    found = {"/": _official(wire)}
+    for path, (modern, legacy) in SEEDS.items():
+        if path in wire.mounts:
+            style = wire.frames.get(path, "superset")
+            found[path] = _seed(path, modern(style, wire), legacy(style, wire), wire)
+    return found
+
+
+Make = Callable[[Style, WireSettings], Dialect]
+
+
+def _modern(style: Style, wire: WireSettings) -> Dialect:
+    return P10
+
+
+# By path: who answers 1.0's names and who 0.3's.
+SEEDS: Mapping[str, tuple[Make, Make]] = {
+    "/a2a/jsonrpc": (_modern, coding.dialect),
+    "/a2a": (cortex.dialect, proto.dialect),
+    "/api/a2a": (_modern, a2x.dialect),
+}
+
+
+def _seed(path: str, modern: Dialect, own: Dialect, wire: WireSettings) -> Mount:
+    older = simple.dialect(wire.frames.get(path, "superset"), wire, simple.OWN)
+    return Mount(
+        names(older, modern, own),
+        modern,
+        own,
+        forks=_forks(older),
+        rest=proto.dialect("plain", wire) if path == "/a2a" else None,
+    )
+
+
+def _official(wire: WireSettings) -> Mount:
+    """Official names by official rules, and beside them the two oldest dialects, which answer for their own tasks."""
+    older = simple.dialect(wire.frames.get("/", "superset"), wire, simple.OWN)
+    shared = replace(
+        K03,
+        heirs={T01.origin: T01, older.origin: older},
+        policy=replace(K03.policy, by_origin={T01.origin: T01.policy, older.origin: older.policy}),
+    )
+    return Mount(
+        {**names(older, P10, K03), **dict.fromkeys(SHARED, shared)},
+        P10,
+        K03,
+        forks=_forks(older),
+        shared=SHARED,
+        official=True,
+    )
+
+
+SHARED = frozenset(name for name in simple.METHODS if name in K03.methods)
+
+
+def _forks(older: Dialect) -> Mapping[str, Callable[[bytes], Dialect]]:
+    """Who sends with a type or a session speaks 0.1, everybody else simple_a2a."""
+
+    def choose(params: bytes) -> Dialect:
+        return T01 if t01.speaks(params) else older
+
+    return dict.fromkeys(("tasks/send", "tasks/sendSubscribe"), choose)
+
+
+def names(*dialects: Dialect) -> Mapping[str, Dialect]:
+    return {name: dialect for dialect in dialects for name in dialect.methods}

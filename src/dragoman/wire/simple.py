@@ -1,0 +1,170 @@
+"""simple_a2a: method names older than 0.2 with parts newer than 0.3, underscored states, errors numbered its own way.
+
+Spoken at `POST /`, where it shares `tasks/get`, `tasks/cancel` and `tasks/resubscribe` with others: there a task's
+origin says whose words it is answered in.
+"""
+
+from functools import partial
+from typing import Any, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from dragoman.model import errors as e
+from dragoman.model.facts import AnyFact, Chunk, StatusFact
+from dragoman.model.messages import Artifact, Message, Role
+from dragoman.model.operations import ListTasks, Operation, Policy, TaskPage, TaskRef
+from dragoman.model.tasks import TaskState, TaskStatus, View
+from dragoman.wire import cards, k03, liberal
+from dragoman.wire.dialect import Dialect, Encode
+from dragoman.wire.errors import Words
+from dragoman.wire.settings import Style, WireSettings
+from dragoman.wire.shapes03 import STATES
+
+_encode = msgspec.json.Encoder().encode
+
+JsonObject = dict[str, Any]
+
+METHODS = {
+    "tasks/send": "SendMessage",
+    "tasks/sendSubscribe": "SendStreamingMessage",
+    "tasks/get": "GetTask",
+    "tasks/list": "ListTasks",
+    "tasks/cancel": "CancelTask",
+    "tasks/resubscribe": "SubscribeToTask",
+    "tasks/pushNotification/set": "CreateTaskPushNotificationConfig",
+    "tasks/pushNotification/get": "GetTaskPushNotificationConfig",
+    "tasks/pushNotification/delete": "DeleteTaskPushNotificationConfig",
+    "tasks/pushNotification/list": "ListTaskPushNotificationConfigs",
+}
+OWN = {name: METHODS[name] for name in METHODS if name not in k03.METHODS}
+WORDS = Words({e.ExtendedCardNotConfigured: -32004, e.ExtensionRequired: -32007, e.VersionNotSupported: -32008})
+POLICY = Policy(first=False, cancel_again=frozenset(), resume_by_context=True)
+EVERYTHING = 10_000  # what a list without a limit answers at most
+
+_STATES = {state: name.replace("-", "_") for state, name in STATES.items()}
+
+
+def _said(message: Message) -> JsonObject:
+    members: JsonObject = msgspec.to_builtins(message, builtin_types=(bytes,))
+    return {**members, "role": "user" if message.role is Role.USER else "agent"}
+
+
+def _status(status: TaskStatus) -> JsonObject:
+    found: JsonObject = {"state": _STATES[status.state], "timestamp": status.timestamp}
+    if status.message is not None:
+        found["message"] = _said(status.message)
+    return found
+
+
+def _task(view: View) -> JsonObject:
+    task = view.task
+    found: JsonObject = {
+        "id": task.id,
+        "contextId": task.context_id,
+        "status": _status(task.status or TaskStatus()),
+        "artifacts": task.artifacts,
+    }
+    if task.history:
+        found["history"] = [_said(message) for message in task.history]
+    if task.metadata is not None:
+        found["metadata"] = task.metadata
+    return found
+
+
+def _done(message: Message) -> JsonObject:
+    """A direct reply as the completed task this system expects; nothing else can be asked of it."""
+    answer = Artifact(artifact_id=message.message_id, parts=message.parts)
+    status = {"state": _STATES[TaskState.COMPLETED], "message": _said(message)}
+    return {"id": message.message_id, "contextId": message.context_id, "status": status, "artifacts": [answer]}
+
+
+def write_item(value: View | Message) -> bytes:
+    return _encode(_done(value) if isinstance(value, Message) else _task(value))
+
+
+def write_task(view: View) -> bytes:
+    return _encode(_task(view))
+
+
+def write_page(page: TaskPage) -> bytes:
+    return _encode([_task(view) for view in page.views])
+
+
+def _first(value: View | Message) -> bytes:
+    """A stream begins with the task; the only event of a direct reply is its end."""
+    if not isinstance(value, Message):
+        return write_task(value)
+    done = _done(value)
+    return _encode({"type": "TaskStatusUpdateEvent", "taskId": done["id"], "status": done["status"], "final": True})
+
+
+def _events(style: Style, ref: TaskRef) -> Encode:
+    task = _encode(ref.id)
+    context = b',"contextId":%b' % _encode(ref.context_id) if style == "superset" else b""
+
+    def encode(fact: AnyFact, final: bool) -> bytes:
+        if isinstance(fact, Chunk):
+            more = b""
+            if style == "superset":
+                more = context + (b',"append":true' if fact.append else b',"append":false')
+                more += b',"lastChunk":true' if fact.last_chunk else b',"lastChunk":false'
+            artifact = _encode(fact.artifact)
+            return b'{"type":"TaskArtifactUpdateEvent","taskId":%b,"artifact":%b,"final":false%b}' % (
+                task,
+                artifact,
+                more,
+            )
+        if isinstance(fact, StatusFact):
+            ends = b"true" if final else b"false"
+            status = _encode(_status(fact.status))
+            return b'{"type":"TaskStatusUpdateEvent","taskId":%b,"status":%b,"final":%b%b}' % (
+                task,
+                status,
+                ends,
+                context,
+            )
+        return b""
+
+    return encode
+
+
+def read_fields(name: str, fields: Any, wire: WireSettings, query: bool) -> Operation:
+    if name != "ListTasks" or not isinstance(fields, dict):
+        return liberal.read_fields(name, fields, wire, query)
+    members = cast("JsonObject", fields)
+    operation = liberal.read_fields(name, members, wire, query)
+    assert isinstance(operation, ListTasks)
+    return replace(operation, include_artifacts=True, page_size=operation.page_size or EVERYTHING)
+
+
+def read(name: str, raw: bytes, wire: WireSettings) -> Operation:
+    if name != "ListTasks":
+        return liberal.read(name, raw, wire)
+    return read_fields(name, liberal.parse(raw), wire, False)
+
+
+def dialect(style: Style, wire: WireSettings, methods: dict[str, str] = METHODS) -> Dialect:
+    return replace(
+        k03.K03,
+        name=f"simple {style}",
+        origin="simple",
+        version="1.0",
+        versions=frozenset({"1.0", "0.3"}),
+        exact=True,
+        policy=POLICY,
+        methods=methods,
+        read=read,
+        read_fields=read_fields,
+        item=write_item,
+        task=write_task,
+        page=write_page,
+        opening=_first,
+        card=cards.union,
+        events=partial(_events, style),
+        framing="nameless",
+        first_framing="nameless",
+        details=style == "superset",
+        words=WORDS,
+        sse_errors=frozenset(),
+    )

@@ -1,0 +1,204 @@
+"""T01: protocol 0.1. `type` on parts, sessions for contexts, and tasks whose ids their clients make.
+
+Spoken at `POST /` under names it shares with simple_a2a: a `type` part or a `sessionId` tells them apart, or the origin
+of the task.
+"""
+
+from typing import Any, cast
+
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from dragoman.model import errors as e
+from dragoman.model.facts import AnyFact, Chunk, StatusFact
+from dragoman.model.messages import Artifact, Message, Part, Role
+from dragoman.model.operations import GetTask, Operation, Policy, SendMessage, TaskRef
+from dragoman.model.tasks import INTERRUPTED, TERMINAL, TaskState, TaskStatus, View
+from dragoman.wire import cards, k03, liberal
+from dragoman.wire.dialect import Encode
+from dragoman.wire.errors import Words
+from dragoman.wire.reading import parse
+from dragoman.wire.settings import WireSettings
+from dragoman.wire.shapes03 import STATES, wrap
+
+_encode = msgspec.json.Encoder().encode
+
+JsonObject = dict[str, Any]
+
+METHODS = {
+    "tasks/send": "SendMessage",
+    "tasks/sendSubscribe": "SendStreamingMessage",
+    "tasks/get": "GetTask",
+    "tasks/cancel": "CancelTask",
+    "tasks/resubscribe": "SubscribeToTask",
+    "tasks/pushNotification/set": "CreateTaskPushNotificationConfig",
+    "tasks/pushNotification/get": "GetTaskPushNotificationConfig",
+}
+# Its schema ends at -32004; above that its text numbers other things than later versions do.
+WORDS = Words(
+    {
+        e.TaskOver: -32009,
+        e.StreamingNotSupported: -32006,
+        e.InvalidAgentResponse: -32603,
+        e.ExtendedCardNotConfigured: -32603,
+        e.ExtensionRequired: -32603,
+        e.VersionNotSupported: -32603,
+    }
+)
+POLICY = Policy(first=False, cancel_again=frozenset(), unknown="adopt")
+
+# Two states came later; the word they had is kept with the message.
+_NEWER = {TaskState.REJECTED: TaskState.FAILED, TaskState.AUTH_REQUIRED: TaskState.INPUT_REQUIRED}
+_CLOSING = TERMINAL | INTERRUPTED
+
+
+def _meta(metadata: JsonObject | None) -> JsonObject:
+    return {} if metadata is None else {"metadata": metadata}
+
+
+def _part(part: Part) -> JsonObject:
+    if part.text is not UNSET:
+        return {"type": "text", "text": part.text, **_meta(part.metadata)}
+    if part.data is not UNSET:
+        if isinstance(part.data, list):
+            return {"type": "data", "data": cast("list[Any]", part.data), **_meta(part.metadata)}
+        data, metadata = wrap(part.data, part.metadata)
+        return {"type": "data", "data": data, **_meta(metadata)}
+    file: JsonObject = {"bytes": part.raw} if part.raw is not UNSET else {"uri": part.url}
+    if part.filename:
+        file["name"] = part.filename
+    if part.media_type:
+        file["mimeType"] = part.media_type
+    return {"type": "file", "file": file, **_meta(part.metadata)}
+
+
+def _message(message: Message) -> JsonObject:
+    return {
+        "role": "user" if message.role is Role.USER else "agent",
+        "parts": [_part(part) for part in message.parts],
+        **_meta(message.metadata),
+    }
+
+
+def _status(status: TaskStatus) -> JsonObject:
+    state = status.state
+    older = _NEWER.get(state, state) if state else state
+    found: JsonObject = {"state": STATES[older], "timestamp": status.timestamp}
+    said = status.message and _message(status.message)
+    if older is not state:
+        said = said or {"role": "agent", "parts": []}
+        said["metadata"] = {**said.get("metadata", {}), "state": STATES[state]}
+    return found | ({"message": said} if said else {})
+
+
+def _artifact(artifact: Artifact, index: int) -> JsonObject:
+    found: JsonObject = {"index": index, "parts": [_part(part) for part in artifact.parts]}
+    if artifact.name:
+        found["name"] = artifact.name
+    if artifact.description:
+        found["description"] = artifact.description
+    return {**found, "metadata": {**(artifact.metadata or {}), "artifactId": artifact.artifact_id}}
+
+
+def _task(view: View) -> JsonObject:
+    task = view.task
+    found: JsonObject = {
+        "id": task.id,
+        "sessionId": task.context_id,
+        "status": _status(task.status or TaskStatus()),
+        "artifacts": [_artifact(artifact, index) for index, artifact in enumerate(task.artifacts)],
+    }
+    if task.history:
+        found["history"] = [_message(message) for message in task.history]
+    return {**found, **_meta(task.metadata)}
+
+
+def write_task(view: View) -> bytes:
+    return _encode(_task(view))
+
+
+def write_item(value: View | Message) -> bytes:
+    """Every answer is a task here: a direct reply is one that is over."""
+    if not isinstance(value, Message):
+        return write_task(value)
+    status = {"state": "completed", "message": _message(value)}
+    return _encode({"id": value.message_id, "sessionId": value.context_id, "status": status, "artifacts": []})
+
+
+def _first(value: View | Message) -> bytes | tuple[bytes, ...]:
+    """No task stands in a stream of 0.1: its status does, then what it has delivered."""
+    if isinstance(value, Message):
+        status = {"state": "completed", "message": _message(value)}
+        return _encode({"id": value.message_id, "status": status, "final": True})
+    task = value.task
+    status = task.status or TaskStatus()
+    delivered = [
+        _encode({"id": task.id, "artifact": _artifact(artifact, index)})
+        for index, artifact in enumerate(task.artifacts)
+    ]
+    stands = _encode({"id": task.id, "status": _status(status), "final": status.state in _CLOSING})
+    return (*delivered, stands) if status.state in TERMINAL else (stands, *delivered)
+
+
+def events(ref: TaskRef) -> Encode:
+    home = b'{"id":%b,' % _encode(ref.id)
+
+    def encode(fact: AnyFact, final: bool) -> bytes:
+        if isinstance(fact, Chunk):
+            artifact = _artifact(fact.artifact, fact.index) | {"append": fact.append, "lastChunk": fact.last_chunk}
+            return b'%b"artifact":%b}' % (home, _encode(artifact))
+        if isinstance(fact, StatusFact):
+            ends = b"true" if final or fact.status.state in _CLOSING else b"false"
+            return b'%b"status":%b,"final":%b}' % (home, _encode(_status(fact.status)), ends)
+        return b""
+
+    return encode
+
+
+def read_fields(name: str, fields: Any, wire: WireSettings, query: bool) -> Operation:
+    operation = liberal.read_fields(name, fields, wire, query)
+    members = cast("JsonObject", fields)
+    asked = members.get("historyLength") or 0
+    if isinstance(operation, SendMessage):
+        # History is shown to who asks for it, here beside the message.
+        length = asked if isinstance(asked, int) else 0
+        return replace(operation, configuration=replace(operation.configuration, history_length=length))
+    if isinstance(operation, GetTask):
+        return replace(operation, history_length=operation.history_length or 0)
+    return operation
+
+
+def read(name: str, raw: bytes, wire: WireSettings) -> Operation:
+    return read_fields(name, parse(raw), wire, False)
+
+
+def speaks(params: bytes) -> bool:
+    """Whether these parameters of a send can only be 0.1's: parts with a `type`, or a session."""
+    if b'"type"' not in params and b"sessionId" not in params:
+        return False
+    try:
+        found: Any = msgspec.json.decode(params)
+        parts: Any = found["message"]["parts"] if "sessionId" not in found else ()
+        return "sessionId" in found or any(isinstance(part, dict) and "type" in part for part in parts)
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return False
+
+
+T01 = replace(
+    k03.K03,
+    name="0.1",
+    origin="0.1",
+    version="0.1",
+    versions=frozenset({"0.1", "0.2", "0.3"}),
+    policy=POLICY,
+    methods=METHODS,
+    read=read,
+    read_fields=read_fields,
+    item=write_item,
+    task=write_task,
+    opening=_first,
+    card=cards.union,
+    events=events,
+    words=WORDS,
+)
