@@ -129,6 +129,9 @@ async def test_mounted_it_answers_below_its_path_and_its_card_says_so(host: Call
         assert {each["url"] for each in card["supportedInterfaces"]} == {
             "http://127.0.0.1/desk",
             "http://127.0.0.1/desk/",
+            "http://127.0.0.1/desk/a2a",
+            "http://127.0.0.1/desk/a2a/jsonrpc",
+            "http://127.0.0.1/desk/api/a2a",
         }
         assert (await client.get("/elsewhere")).status_code == 404
 

@@ -91,7 +91,7 @@ def exchange(operation: Operation, *extensions: str, **envoy: str) -> Exchange:
 
 def admit(operation: Operation, *extensions: str, principal: Principal = NOBODY, **profile: Any) -> Exchange:
     asked = exchange(operation, *extensions)
-    Desk("", "", Agent(**profile).profile).admit(asked, principal)
+    Desk("", "", Agent(**profile).profile, GatewaySettings()).admit(asked, principal)
     return asked
 
 
@@ -180,7 +180,7 @@ def test_the_extended_card_is_for_who_logged_in() -> None:
 
 def test_cards_name_the_versions_they_are_told_to() -> None:
     def versions(*told: str) -> list[str]:
-        settings = GatewaySettings(card_versions=told)
+        settings = GatewaySettings(card_versions=told, mounts=())
         gateway = Gateway(engine=Engine(), agents={"": Agent()}, settings=settings)
         return [each.version for each in gateway.root.card("http://localhost").interfaces]
 

@@ -84,7 +84,7 @@ def test_a_request_without_an_id_is_answered_with_null() -> None:
         (b'{"jsonrpc":"2.0","id":1,"method":5}', -32600, 1),
         (b'{"jsonrpc":"2.0","id":1,"method":7,"x":1e400}', -32602, None),
         (b'{"jsonrpc":"2.0","id":1,"method":"Nonsense"}', -32601, 1),
-        (b'{"jsonrpc":"2.0","id":1,"method":"tasks/list","params":{}}', -32601, 1),
+        (b'{"jsonrpc":"2.0","id":1,"method":"tasks/listen","params":{}}', -32601, 1),
         (b'{"jsonrpc":"2.0","id":1,"method":"sendmessage","params":{}}', -32601, 1),
         (b'{"jsonrpc":"2.0","id":1,"method":"GetTask","params":[]}', -32602, 1),
         (b'{"jsonrpc":"2.0","id":1,"method":"GetTask","params":"x"}', -32602, 1),
@@ -152,7 +152,7 @@ def test_a_bad_tenant_in_the_path_is_refused() -> None:
     assert refused(call("GetTask", {"id": "t-77"}, path="/a%FFb")).status == 400
 
 
-@pytest.mark.parametrize("path", ["/a2a", "/api", "/agents", "/.well-known", "/v1", "/%61pi", "//", "/a/b", "/tasks/"])
+@pytest.mark.parametrize("path", ["/a2a/x", "/api", "/agents", "/.well-known", "/v1", "/%61pi", "//", "/a/b", "/tasks/"])
 def test_reserved_and_unknown_paths_are_no_tenants(path: str) -> None:
     assert refused(call("GetTask", {"id": "t-77"}, path=path)).status == 404
 

@@ -130,7 +130,7 @@ class TestRoutes:
             "/nothing/here",
             "/a/b/c",
             "/extendedAgentCard/x",
-            "/a2a/tasks",
+            "/api/tasks",
         ],
     )
     def test_other_paths_name_nothing(self, path: str) -> None:
@@ -291,7 +291,7 @@ class TestMediaTypes:
             (b"x-accel-buffering", b"no"),
             (b"a2a-version", b"1.0"),
         )
-        assert exchange.end == b""
+        assert exchange.closing() == b""
         ((id, data),) = frames_of(exchange.open(view()))
         assert (id, list(data)) == ("0199-uid.9", ["task"])
 
