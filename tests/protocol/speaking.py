@@ -39,6 +39,12 @@ CODES = {
     "EXTENSION_SUPPORT_REQUIRED": -32008,
     "VERSION_NOT_SUPPORTED": -32009,
 }
+KINDS: dict[str, str] = {
+    "status-update": "status",
+    "artifact-update": "artifact",
+    "statusUpdate": "status",
+    "artifactUpdate": "artifact",
+}
 _numbers = itertools.count(1)
 
 
@@ -274,13 +280,13 @@ class Speaker:
         body = json.loads(frame.data)
         if frame.event == "error":
             raise AssertionError(f"the stream failed: {body}")
-        item = body if self.rest else body["result"]
+        item: dict[str, Any] = body if self.rest else body["result"]
         if not self.modern and not self.rest:
-            kind = {"status-update": "status", "artifact-update": "artifact"}.get(item["kind"], item["kind"])
-            return Seen(kind, item, frame.id, body)
+            kind: str = item["kind"]
+            return Seen(KINDS.get(kind, kind), item, frame.id, body)
         assert len(item) == 1, "exactly one member"
         ((kind, value),) = item.items()
-        return Seen({"statusUpdate": "status", "artifactUpdate": "artifact"}.get(kind, kind), value, frame.id, body)
+        return Seen(KINDS.get(kind, kind), value, frame.id, body)
 
     # --- operations
 
@@ -362,7 +368,8 @@ SPEAKERS = [("1.0", "JSONRPC"), ("1.0", "HTTP+JSON"), ("0.3", "JSONRPC"), ("0.3"
 async def serving(stage: Stage | None = None, **settings: Any) -> AsyncGenerator[tuple[Stage, App]]:
     """The application around a stage, started and stopped as a server would."""
     stage = stage or Stage()
-    app = dragoman.asgi(stage.agent, **{"store": "memory://", "drain": 0, **settings})
+    given: dict[str, Any] = {"store": "memory://", "drain": 0, **settings}
+    app = dragoman.asgi(stage.agent, **given)
     lifespan = Lifespan(app)
     await lifespan.start()
     try:

@@ -16,12 +16,8 @@ class Stage:
         self.gate = asyncio.Event()
         self.working = asyncio.Event()
         self.runs: list[str] = []
-        self.agent = Agent(
-            "Stage",
-            description="Plays every part a client can meet",
-            version="1.0.0",
-            **{"extensions": [Extension(uri="urn:known", description="echoed")], **words},
-        )
+        words = {"extensions": [Extension(uri="urn:known", description="echoed")], **words}
+        self.agent = Agent("Stage", description="Plays every part a client can meet", version="1.0.0", **words)
         self._skills()
 
     def _skills(self) -> None:
