@@ -84,7 +84,7 @@ def test_our_own_name_wins_over_a_platforms(alias: str, name: str) -> None:
 def test_every_setting_is_read_from_the_file_under_its_section_and_from_its_variable(name: str, tmp_path: Path) -> None:
     section, key = NAMES[name]
     default = value_of(Settings(), name)
-    toml, text, value = other_than(default)
+    toml, text, value = ('"a2x"', "a2x", "a2x") if name == "profile" else other_than(default)
     assert value_of(settings(f"[{section}]\n{key} = {toml}\n", tmp_path), name) == value
     assert value_of(settings(env={f"DRAGOMAN_{name.upper()}": text}), name) == value
     assert value_of(resolve({name: text}, environ={}), name) == value

@@ -46,9 +46,14 @@ def parts(settings: Settings) -> list[Any]:
     ]
 
 
+CHOICES = {"profile": "proto", "mounts": "/a2a", "frames": "plain"}
+
+
 def other_than(name: str) -> str:
     section, key = NAMES[name]
     default = getattr(getattr(Settings(), section), key)
+    if key in CHOICES:
+        return CHOICES[key]
     if isinstance(default, bool):
         return str(not default).lower()
     return {Seconds: "7m", Bytes: "3KiB", int: "7"}.get(type(default), "other.example")

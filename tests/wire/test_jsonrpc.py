@@ -152,7 +152,9 @@ def test_a_bad_tenant_in_the_path_is_refused() -> None:
     assert refused(call("GetTask", {"id": "t-77"}, path="/a%FFb")).status == 400
 
 
-@pytest.mark.parametrize("path", ["/a2a/x", "/api", "/agents", "/.well-known", "/v1", "/%61pi", "//", "/a/b", "/tasks/"])
+@pytest.mark.parametrize(
+    "path", ["/a2a/x", "/api", "/agents", "/.well-known", "/v1", "/%61pi", "//", "/a/b", "/tasks/"]
+)
 def test_reserved_and_unknown_paths_are_no_tenants(path: str) -> None:
     assert refused(call("GetTask", {"id": "t-77"}, path=path)).status == 404
 

@@ -5,6 +5,10 @@ from urllib.parse import urlsplit
 
 from dragoman.app.settings import Settings, SettingsError
 from dragoman.app.stores import choose
+from dragoman.wire.mounts import SEEDS
+from dragoman.wire.settings import Style
+
+STYLES: dict[str, Style] = {"superset": "superset", "literal": "literal", "plain": "plain"}
 
 
 def values(settings: Settings) -> None:
@@ -19,6 +23,10 @@ def values(settings: Settings) -> None:
     for version in settings.server.card_versions:
         if version not in ("1.0", "0.3"):
             raise SettingsError(f"{settings.origin('card_versions')}: Expected 1.0 or 0.3, got {version!r}.")
+    for path in settings.server.mounts:
+        if path not in SEEDS:
+            raise SettingsError(f"{settings.origin('mounts')}: Expected any of {', '.join(SEEDS)}, got {path!r}.")
+    frames(settings)
     for proxy in settings.server.trusted_proxies:
         try:
             ip_network(proxy, strict=False)
@@ -27,6 +35,21 @@ def values(settings: Settings) -> None:
                 f"{settings.origin('trusted_proxies')}: Expected an address or a network such as 10.0.0.0/8, "
                 f"got {proxy!r}."
             ) from None
+
+
+def frames(settings: Settings) -> dict[str, Style]:
+    """How streams look, by mount. An entry without a path is for all of them."""
+    found: dict[str, Style] = {}
+    for entry in settings.server.frames:
+        path, equals, style = entry.rpartition("=")
+        paths = [path] if equals else ["/", *SEEDS]
+        if style not in STYLES or not ({*paths} <= {"/", *SEEDS}):
+            raise SettingsError(
+                f"{settings.origin('frames')}: Expected {', '.join(STYLES)} or one of them for one mount, "
+                f"such as /a2a=literal; got {entry!r}."
+            )
+        found |= dict.fromkeys(paths, STYLES[style])
+    return found
 
 
 def reach(settings: Settings) -> None:

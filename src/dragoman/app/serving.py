@@ -27,8 +27,9 @@ def serve(agents: wiring.Agents, *, config: str | Path | None = None, **settings
     run(wiring.named(agents), found, lambda url: print(banner(url, found), flush=True))  # noqa: T201
 
 
-def run(agents: Mapping[str, Agent], settings: Settings, opened: Callable[[str], None]) -> None:
-    """Serve until stopped. `opened` is called with our address once requests are answered."""
+def run(agents: Mapping[str, Agent], settings: Settings, opened: Callable[[str], None], *, demo: bool = False) -> None:
+    """Serve until stopped. `opened` is called with our address once requests are answered. The demo agent takes over
+    the profile's card."""
     checks.values(settings)
     checks.reach(settings)
     configure(settings.log.level, settings.log.format)
@@ -36,7 +37,7 @@ def run(agents: Mapping[str, Agent], settings: Settings, opened: Callable[[str],
         log.warning("These variables set nothing: %s", ", ".join(names))
     if not checks.loopback(settings.server.host):
         log.warning("Listening on %s: anybody who can reach it can use these agents", settings.server.host)
-    works = wiring.Works(agents, settings)
+    works = wiring.Works(agents, settings, demo=demo)
     listener = Listener(
         works.site,
         works,

@@ -32,6 +32,10 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
 class ServerSettings(Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: int = 8000
+    profile: Literal["", "official", "coding-agent", "cortex", "simple", "a2x", "proto"] = ""
+    mounts: tuple[str, ...] = ("/a2a/jsonrpc", "/a2a", "/api/a2a")
+    frames: tuple[str, ...] = ()
+    cortex_statuses: bool = False
     public_url: str = ""
     allow_public: bool = False
     allowed_hosts: tuple[str, ...] = ()
@@ -75,6 +79,7 @@ class LimitSettings(Struct, frozen=True, kw_only=True):
     held: int = 1_000
     inbox: int = 8
     hold: Seconds = Seconds(0)
+    patience: Seconds = Seconds(600)
 
 
 class LogSettings(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from typing import Any, cast, get_type_hints
 
 import msgspec
 
+from dragoman.app.profiles import PRESETS
 from dragoman.app.settings import NAMES, SECTIONS, AgentSettings, Settings, SettingsError
 from dragoman.app.units import Bytes, Seconds
 
@@ -45,6 +46,10 @@ def resolve(
                 raise SettingsError(f"Unknown setting {name}.{_suggest(key, NAMES)}")
             _take(key, value, name, values, origins, text=isinstance(value, str))
 
+    if profile := values.get("profile"):
+        for name, value in PRESETS[profile].defaults.items():
+            if name not in values:
+                values[name], origins[name] = value, f"profile {profile}"
     target = environ.get("DRAGOMAN_AGENT")
     if target:
         agents = (AgentSettings(target=target),)

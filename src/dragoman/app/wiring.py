@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from dragoman.app import checks
 from dragoman.app.loading import is_agent, slug_of, take
+from dragoman.app.profiles import PRESETS, dress
 from dragoman.app.settings import Settings, SettingsError
 from dragoman.app.stores import MemoryChoice, choose
 from dragoman.app.system import SortedIds, SystemClock
@@ -80,8 +82,19 @@ def door(settings: Settings) -> GatewaySettings:
         streams_per_caller=settings.limits.streams_per_caller,
         requests=settings.limits.requests,
         card_versions=settings.server.card_versions,
+        mounts=settings.server.mounts,
+        primary=_primary(settings),
         open_extended_card=settings.server.open_extended_card,
     )
+
+
+def _primary(settings: Settings) -> tuple[str, str]:
+    """The address the cards name first: the profile's, while that mount is on."""
+    if settings.server.profile:
+        path, version = PRESETS[settings.server.profile].primary
+        if path in ("/", *settings.server.mounts):
+            return path, version
+    return "/", "1.0"
 
 
 def serving(settings: Settings) -> ServerSettings:
@@ -103,6 +116,10 @@ def serving(settings: Settings) -> ServerSettings:
 def reading(settings: Settings) -> WireSettings:
     return WireSettings(
         require_version=settings.server.require_version,
+        mounts=settings.server.mounts,
+        frames=checks.frames(settings),
+        cortex_statuses=settings.server.cortex_statuses,
+        patience=settings.limits.patience,
         max_depth=settings.limits.depth,
         max_containers=settings.limits.containers,
         max_parts=settings.limits.parts,
@@ -112,7 +129,8 @@ def reading(settings: Settings) -> WireSettings:
 class Works:
     """The running parts, with one life: start before the first request, drain while requests still run, close last."""
 
-    def __init__(self, agents: Mapping[str, Agent], settings: Settings) -> None:
+    def __init__(self, agents: Mapping[str, Agent], settings: Settings, *, demo: bool = False) -> None:
+        agents = dress(agents, settings.server.profile, demo=demo)
         self._agents = agents
         self._engine = Engine(
             store=store(settings),

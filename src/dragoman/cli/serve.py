@@ -16,6 +16,7 @@ DEMO = "dragoman.demo:agent"
 @click.option("--host", help="Address to listen on.  [127.0.0.1; HOST]")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port to listen on; 0 takes a free one.  [8000; PORT]")
 @click.option("--store", help="Where tasks are kept: memory://, sqlite:///file.db, a path.  [sqlite:///dragoman.db]")
+@click.option("--profile", help="Look like: official, coding-agent, cortex, simple, a2x, proto.  [every mount]")
 @click.option("--public-url", help="The address callers use, when it is not the one listened on.  [A2A_PUBLIC_URL]")
 @click.option("--config", type=click.Path(dir_okay=False), help="Settings file.  [dragoman.toml; DRAGOMAN_CONFIG]")
 @click.option("--reload", is_flag=True, help="Start again whenever a Python file or the settings file changes.")
@@ -55,7 +56,7 @@ def run(target: str | None, flags: dict[str, Any], config: str | None, reload: b
     configured = settings.agents if target is None else ()
     agents = load_all(configured) if configured else {"": load(target or DEMO)}
     demo = target is None and not configured
-    serve(agents, settings, lambda url: click.echo(banner(url, settings, agents, demo=demo)))
+    serve(agents, settings, lambda url: click.echo(banner(url, settings, agents, demo=demo)), demo=demo)
 
 
 def _pairs(extra: tuple[str, ...]) -> dict[str, str]:

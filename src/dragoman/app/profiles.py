@@ -1,0 +1,132 @@
+"""Profiles: what makes a server look like one of the systems it speaks for. A named bundle of defaults.
+
+A profile sets what nobody set otherwise: the port, which mounts are on, which address the card names first. Its card
+text is shown by the demo agent only: an author's agent says who it is itself.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from dragoman.model.cards import Extension, Profile, Skill
+from dragoman.model.messages import Message
+from dragoman.ports import Agent, Route, TurnHandle
+
+TEXT = ("text/plain",)
+HITL = Extension(
+    uri="https://proto-labs.ai/a2a/ext/hitl-mode-v1",
+    description="May pause a task with a question (input-required) and go on with the answer.",
+)
+
+
+class Preset(Struct, frozen=True, kw_only=True):
+    """`primary` is the path and the version the card names first; `text` replaces the demo agent's words, `extensions`
+    are declared whoever is served."""
+
+    port: int
+    mounts: tuple[str, ...] = ()
+    primary: tuple[str, str] = ("/", "1.0")
+    text: Mapping[str, Any] = {}
+    transitions: bool = False
+    extensions: tuple[Extension, ...] = ()
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Settings, for where nobody says otherwise."""
+        return {"port": self.port, "mounts": self.mounts}
+
+
+def _coding() -> dict[str, Any]:
+    adapter = os.environ.get("AGENT_ADAPTER") or "cursor"
+    return {
+        "name": f"coding-agent-a2a ({adapter})",
+        "description": f"Delegates coding tasks to the {adapter} agent and streams results back via the A2A protocol.",
+        "version": "0.1.0",
+        "input_modes": TEXT,
+        "output_modes": ("text/plain", "application/json"),
+        "skills": (
+            Skill(
+                id="code-task",
+                name="Execute coding task",
+                description="Runs a coding task (edit, refactor, analyse, explain, test) via a coding agent CLI.",
+                tags=("coding", "refactor", "edit", "test"),
+                input_modes=TEXT,
+                output_modes=("text/plain", "application/json"),
+                examples=(
+                    "Refactor the auth module to use JWT",
+                    "Add unit tests for src/utils/date.ts",
+                    "Explain how the rate limiter works",
+                ),
+            ),
+        ),
+    }
+
+
+PRESETS: Mapping[str, Preset] = {
+    "official": Preset(port=8000),
+    "coding-agent": Preset(
+        port=41242, mounts=("/a2a/jsonrpc",), primary=("/a2a/jsonrpc", "0.3"), text=_coding(), transitions=True
+    ),
+    "cortex": Preset(port=4220, mounts=("/a2a",), primary=("/a2a", "1.0"), transitions=True),
+    "simple": Preset(port=9292),
+    "a2x": Preset(
+        port=3000,
+        mounts=("/api/a2a",),
+        primary=("/api/a2a", "0.3"),
+        text={
+            "name": "GitHub Repo Analyzer",
+            "description": "Analyzes GitHub repositories for code complexity, dependencies, and security "
+            "vulnerabilities.",
+            "version": "1.0.0",
+            "skills": (
+                Skill(
+                    id="analyze-repo",
+                    name="Analyze Repository",
+                    description="Analyzes a GitHub repository and returns a structured report.",
+                    tags=("github", "analysis", "security", "dependencies"),
+                    input_modes=TEXT,
+                    output_modes=TEXT,
+                ),
+            ),
+        },
+    ),
+    "proto": Preset(port=7870, mounts=("/a2a",), primary=("/a2a", "0.3"), extensions=(HITL,)),
+}
+
+
+def dress(agents: Mapping[str, Agent], profile: str, *, demo: bool) -> dict[str, Agent]:
+    """The agents, the first of them with the profile's card."""
+    if not profile:
+        return dict(agents)
+    preset = PRESETS[profile]
+    (slug, first), *others = agents.items()
+    return {slug: Dressed(first, preset, preset.text if demo else {}), **dict(others)}
+
+
+class Dressed:
+    """An agent behind another card."""
+
+    def __init__(self, agent: Agent, preset: Preset, text: Mapping[str, Any]) -> None:
+        self._agent = agent
+        profile = agent.profile
+        self.profile: Profile = replace(
+            profile,
+            transitions=preset.transitions,
+            extensions=(*profile.extensions, *(each for each in preset.extensions if each not in profile.extensions)),
+            **text,
+        )
+
+    def route(self, message: Message, metadata: dict[str, Any] | None) -> Route:
+        return self._agent.route(message, metadata)
+
+    async def run(self, route: Route, turn: TurnHandle) -> None:
+        await self._agent.run(route, turn)
+
+    async def reply(self, route: Route, turn: TurnHandle) -> Message:
+        return await self._agent.reply(route, turn)
+
+    async def close(self) -> None:
+        await self._agent.close()
