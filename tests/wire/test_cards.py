@@ -40,6 +40,15 @@ def card(profile: Profile, *interfaces: Interface, version: str = "", extended: 
     return json.loads(render(CardSource(profile=profile, interfaces=interfaces, extended=extended), version))
 
 
+def test_the_preferred_address_is_the_first_and_the_last_of_its_transport() -> None:
+    """Clients of 0.3 that read the list take either."""
+    other = Interface(url="https://t.example/a2a", binding="JSONRPC", version="0.3")
+    found = card(BARE, RPC_03, REST_03, other, version="0.3")
+    listed = [each["url"] for each in found["additionalInterfaces"] if each["transport"] == "JSONRPC"]
+    assert found["url"] == listed[0] == listed[-1] == RPC_03.url
+    assert other.url in listed
+
+
 def test_a_small_agents_card() -> None:
     assert card(BARE, RPC_10, version="1.0") == {
         "name": "Turner",

@@ -127,7 +127,9 @@ def _members_03(source: CardSource) -> dict[str, Any]:
         "preferredTransport": first["transport"],
     }
     if len(interfaces) > 1:
-        members["additionalInterfaces"] = interfaces
+        # Some clients take the first address of a transport, some (both official SDKs of 0.3) the last.
+        again = [first] if any(each["transport"] == first["transport"] for each in interfaces[1:]) else []
+        members["additionalInterfaces"] = interfaces + again
     if source.profile.extended:
         members["supportsAuthenticatedExtendedCard"] = True
     return members
