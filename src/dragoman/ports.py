@@ -8,7 +8,7 @@ from msgspec import Struct
 from dragoman.model.cards import Profile
 from dragoman.model.facts import AnyFact, Entry
 from dragoman.model.messages import Artifact, Message, Part
-from dragoman.model.operations import Principal
+from dragoman.model.operations import Principal, PushConfig
 from dragoman.model.tasks import Head, Scope, Task, TaskState, Usage
 
 # --- store -----------------------------------------------------------------------------------------------
@@ -176,6 +176,99 @@ class Store(Protocol):
     def recover(self) -> Awaitable[None]:
         """Called once at start by a store that only this process can hold: every claim lapses."""
         ...
+
+
+# --- webhooks --------------------------------------------------------------------------------------------
+
+
+class Hook(Struct, frozen=True, kw_only=True):
+    """Where a task's news go, as somebody registered it. Secrets live here and nowhere else.
+
+    `config.id` is unique per task; `origin` is the label of the dialect that registered it, in whose words bodies are.
+    """
+
+    uid: str
+    scope: Scope
+    config: PushConfig
+    origin: str = ""
+    at: int = 0
+
+
+class Delivery(Struct, frozen=True, kw_only=True):
+    """One piece of news for one hook: the outbox's row, read back.
+
+    `id` stays the same over retries and resends, so that receivers can drop repeats. `task_id` and `context_id` are
+    what clients call the task. `body` is empty until the first attempt rendered it. `due` is when the next attempt may
+    start; `error` says why the last one failed; a `dead` one waits for somebody to resend it.
+    """
+
+    id: str
+    hook: Hook
+    task_id: str
+    context_id: str
+    seq: int
+    fact: AnyFact
+    due: int
+    attempts: int = 0
+    body: bytes = b""
+    media_type: str = ""
+    error: str = ""
+    dead: bool = False
+    at: int = 0
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """How an attempt ended. Delivered ones leave the outbox; others wait until `due`, or are dead."""
+
+    id: str
+    delivered: bool = False
+    dead: bool = False
+    due: int = 0
+    error: str = ""
+    body: bytes = b""  # what was rendered, kept for the next attempt
+    media_type: str = ""
+
+
+class Hooks(Protocol):
+    """What a store keeps for webhooks. Every store has it; a commit that causes deliveries writes them itself.
+
+    * An append writes deliveries in its own transaction, from the task's hooks, for notifiable facts only
+      (`core.notices`), and only when the task has hooks. Non-terminal news are one row per hook, overwritten by the
+      latest while it waits, not due before the hook's last non-terminal delivery plus the interval; terminal ones,
+      questions and required authorization are rows of their own, due at once.
+    * A hook kept for a finished task gets the task's end as a delivery, due at once, in the same transaction.
+    * `due_deliveries` answers at most one delivery per hook, its oldest undelivered one, if that is due: a hook's order
+      is the log's order. What is answered is not answered again until its outcome is recorded or `forget_attempts` is
+      called (a new process starts with none under way).
+    * `listen_deliveries` calls back, on the loop's thread, after a commit that made a delivery due now or later.
+    """
+
+    def keep_hook(self, hook: Hook) -> Awaitable[Hook]:
+        """Keep or replace the hook of that id. Raises Conflict when the task does not exist for that scope."""
+        ...
+
+    async def hook(self, scope: Scope, uid: str, id: str) -> Hook | None: ...
+    async def hooks(self, scope: Scope, uid: str = "") -> Sequence[Hook]:
+        """The task's hooks, oldest first; of all the scope's tasks without a uid."""
+        ...
+
+    def drop_hook(self, scope: Scope, uid: str, id: str) -> Awaitable[bool]:
+        """Forget the hook and what still waits for it; whether there was one."""
+        ...
+
+    async def due_deliveries(self, limit: int) -> Sequence[Delivery]: ...
+    async def next_delivery_at(self) -> int:
+        """When the next delivery not under way is due; 0 when none waits."""
+        ...
+
+    def record(self, outcomes: Sequence[Outcome]) -> Awaitable[None]: ...
+    async def dead_deliveries(self, limit: int = 100, before: str = "") -> Sequence[Delivery]: ...
+    async def delivery(self, id: str) -> Delivery | None: ...
+    def resend(self, id: str) -> Awaitable[bool]:
+        """Make a delivery (usually a dead one) due now with its attempts forgotten; whether there is one."""
+        ...
+
+    def listen_deliveries(self, wake: Callable[[], None]) -> Callable[[], None]: ...
 
 
 # --- bus -------------------------------------------------------------------------------------------------
