@@ -72,7 +72,7 @@ async def test_not_waiting_changes_nothing_for_a_stream(speaker: Speaker) -> Non
     assert events[-1].state == "COMPLETED"
 
 
-@pytest.mark.proves("W-071", "W-068")
+@pytest.mark.proves("W-071")
 async def test_every_new_task_has_an_id_of_its_own(speaker: Speaker) -> None:
     message = speaker.sending("echo same")
     found = {speaker.read_result(await speaker.call("send", message)).id for _ in range(5)}
