@@ -52,6 +52,7 @@ class Append(Struct, frozen=True, gc=False):
     facts: tuple[AnyFact, ...]
     guard: New | Lifecycle | Turn
     size: int = 0  # roughly the bytes of the facts; what limits count
+    hooks: "tuple[Hook, ...]" = ()  # kept in the same transaction, before the facts cause deliveries
 
 
 class Appended(Struct, frozen=True, gc=False):
@@ -129,6 +130,7 @@ class Store(Protocol):
       `core.heads.advance` and keeps counters and the idempotency key in the same transaction.
       It must be called from the event loop's thread and returns at once with an awaitable (a future).
     * Whether a guard admits an append is `core.heads.admits`, for every store.
+    * `hooks` of an append are kept with it or not at all; one whose id the task already has replaces it.
     * Reads name their scope and answer None (or nothing) for what that scope does not own.
     * `since` answers entries after `after` in order: at most `limit`, about `max_bytes`, at least one if any.
     * Time is the store's: `now()`.
@@ -269,6 +271,15 @@ class Hooks(Protocol):
         ...
 
     def listen_deliveries(self, wake: Callable[[], None]) -> Callable[[], None]: ...
+
+
+class Screen(Protocol):
+    """Which addresses webhooks may call. Asked before a hook is kept; the sender asks again when it connects."""
+
+    async def admit(self, url: str) -> None:
+        """Raises InvalidParams for a URL that may not be called, in plain words and without what it resolved to. Its
+        violation names no field; whoever asks knows where the URL stood."""
+        ...
 
 
 # --- bus -------------------------------------------------------------------------------------------------

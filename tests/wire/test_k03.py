@@ -15,6 +15,7 @@ from dragoman.model.operations import (
     GetTask,
     ListPush,
     PushConfig,
+    PushPage,
     SendMessage,
     SendStreamingMessage,
     SubscribeToTask,
@@ -334,11 +335,11 @@ class TestWriting:
             },
         }
         assert self.result(config, "tasks/get") == shown
-        assert self.result((config, PushConfig(task_id="t-77", url="u")), "tasks/get") == [
+        assert self.result(PushPage(configs=(config, PushConfig(task_id="t-77", url="u"))), "tasks/get") == [
             shown,
             {"taskId": "t-77", "pushNotificationConfig": {"url": "u"}},
         ]
-        assert self.result((), "tasks/get") == []
+        assert self.result(PushPage(), "tasks/get") == []
 
     def test_deleting_answers_a_null_that_is_there(self) -> None:
         params = {"id": "t-77", "pushNotificationConfigId": "h"}

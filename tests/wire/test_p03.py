@@ -18,6 +18,7 @@ from dragoman.model.operations import (
     ListPush,
     ListTasks,
     PushConfig,
+    PushPage,
     SendMessage,
     SendStreamingMessage,
     SubscribeToTask,
@@ -346,8 +347,9 @@ class TestWriting:
         shown = {"name": "tasks/t-77/pushNotificationConfigs/h-1", "pushNotificationConfig": {"id": "h-1", "url": "u"}}
         config = PushConfig(task_id="t-77", id="h-1", url="u")
         assert body_of(exchange.reply(config)) == shown
-        assert body_of(exchange.reply((config,))) == {"configs": [shown]}
-        assert body_of(exchange.reply(())) == {}
+        assert body_of(exchange.reply(PushPage(configs=(config,)))) == {"configs": [shown]}
+        assert body_of(exchange.reply(PushPage())) == {}
+        assert body_of(exchange.reply(PushPage(next_page_token="n"))) == {"nextPageToken": "n"}
         assert body_of(exchange.reply(None)) == {}
 
     def test_streams(self) -> None:

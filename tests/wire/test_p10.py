@@ -18,6 +18,7 @@ from dragoman.model.operations import (
     ListPush,
     ListTasks,
     PushConfig,
+    PushPage,
     SendMessage,
     SendStreamingMessage,
     SubscribeToTask,
@@ -453,8 +454,9 @@ class TestWriting:
             "authentication": {"scheme": "Basic"},
         }
         assert body_of(exchange.reply(config))["result"] == shown
-        assert body_of(exchange.reply((config,)))["result"] == {"configs": [shown]}
-        assert body_of(exchange.reply(()))["result"] == {}
+        listed = PushPage(configs=(config,), next_page_token="n")
+        assert body_of(exchange.reply(listed))["result"] == {"configs": [shown], "nextPageToken": "n"}
+        assert body_of(exchange.reply(PushPage()))["result"] == {}
         assert body_of(exchange.reply(None)) == {"jsonrpc": "2.0", "id": "r-1", "result": None}
 
 

@@ -87,6 +87,13 @@ class DeletePush(Operation, frozen=True, kw_only=True):
     id: str = ""
 
 
+class PushPage(Struct, frozen=True, kw_only=True):
+    """One page of a list of push configurations, without their secrets."""
+
+    configs: tuple[PushConfig, ...] = ()
+    next_page_token: str = ""
+
+
 class GetExtendedCard(Operation, frozen=True, kw_only=True):
     pass
 
@@ -105,6 +112,10 @@ class Policy(Struct, frozen=True, kw_only=True):
     refused, refused and queued: start a fresh task, or (for an unknown one) a task of that very id.
     `resume_by_context` lets a message without a task answer the only question open in its context.
 
+    A task of a `single_hook` dialect has one push configuration whose id is the task's own; another one replaces it.
+    `missing_hook` says whether asking for a configuration that is not there is an error or answers nothing.
+    `any_hook` lets a get or delete without the configuration's id mean the task's first.
+
     `by_origin` replaces the whole for tasks that carry that label: names shared by several dialects, where the task
     decides whose rules hold.
     """
@@ -119,6 +130,9 @@ class Policy(Struct, frozen=True, kw_only=True):
     unknown: Literal["refuse", "fresh", "adopt"] = "refuse"
     working: Literal["queue", "fresh"] = "queue"
     resume_by_context: bool = False
+    single_hook: bool = False
+    missing_hook: Literal["refuse", "none"] = "refuse"
+    any_hook: bool = False
     by_origin: Mapping[str, "Policy"] = {}
 
     def of(self, origin: str) -> "Policy":

@@ -155,6 +155,7 @@ def dialect(style: Style, wire: WireSettings) -> Dialect:
             subscribe_terminal=True,
             terminal="fresh",
             unknown="fresh",
+            any_hook=True,
         ),
         methods=METHODS,
         read=liberal.read,

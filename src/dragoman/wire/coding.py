@@ -118,6 +118,7 @@ def dialect(style: Style, wire: WireSettings) -> Dialect:
             cancel_again=TERMINAL,
             subscribe_terminal=True,
             resume_by_context=True,
+            any_hook=True,
         ),
         methods=METHODS,
         read=liberal.read,

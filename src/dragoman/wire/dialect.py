@@ -10,13 +10,13 @@ from msgspec import Struct
 
 from dragoman.model.facts import AnyFact
 from dragoman.model.messages import Message
-from dragoman.model.operations import Operation, Policy, PushConfig, SendMessage, TaskPage, TaskRef
+from dragoman.model.operations import Operation, Policy, PushConfig, PushPage, SendMessage, TaskPage, TaskRef
 from dragoman.model.tasks import View
 from dragoman.wire.cards import CardSource
 from dragoman.wire.errors import PLAIN, Fault, Words, fault
 from dragoman.wire.settings import WireSettings
 
-Value = View | Message | TaskPage | PushConfig | tuple[PushConfig, ...] | CardSource | None
+Value = View | Message | TaskPage | PushConfig | PushPage | CardSource | None
 Encode = Callable[[AnyFact, bool], bytes | tuple[bytes, ...]]
 Framing = Literal["wrapped", "nameless", "bare"]
 
@@ -52,7 +52,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     task: Callable[[View], bytes]
     page: Callable[[TaskPage], bytes]
     push: Callable[[PushConfig], bytes]
-    pushes: Callable[[tuple[PushConfig, ...]], bytes]
+    pushes: Callable[[PushPage], bytes]
     card: Callable[[CardSource], bytes]
     events: Callable[[TaskRef], Encode]
     opening: Callable[[View | Message], bytes | tuple[bytes, ...]] | None = None
@@ -81,9 +81,9 @@ class Dialect(Struct, frozen=True, kw_only=True):
                 return self.page(value)
             case PushConfig():
                 return self.push(value)
+            case PushPage():
+                return self.pushes(value)
             case CardSource():
                 return self.card(value)
             case None:
                 return b""
-            case _:
-                return self.pushes(value)

@@ -23,6 +23,7 @@ from dragoman.model.operations import (
     Operation,
     Policy,
     PushConfig,
+    PushPage,
     SendMessage,
     SendStreamingMessage,
     SubscribeToTask,
@@ -89,8 +90,8 @@ def write_push(config: PushConfig) -> bytes:
     return _encode(task_push_shape(config))
 
 
-def write_pushes(configs: tuple[PushConfig, ...]) -> bytes:
-    return _encode([task_push_shape(config) for config in configs])
+def write_pushes(page: PushPage) -> bytes:
+    return _encode([task_push_shape(config) for config in page.configs])
 
 
 _TAILS = {
@@ -358,7 +359,7 @@ METHODS: Mapping[str, str] = {
 }
 # What 0.3 left open about subscribing to a finished task its interface definition answers: the task once, then the end.
 # Its table of errors counts canceled among the states in which a task cannot be canceled (again).
-POLICY = Policy(subscribe_terminal=True, cancel_again=frozenset())
+POLICY = Policy(subscribe_terminal=True, cancel_again=frozenset(), any_hook=True)
 
 K03 = Dialect(
     name="0.3",

@@ -23,6 +23,7 @@ from dragoman.model.operations import (
     GetTask,
     Operation,
     PushConfig,
+    PushPage,
     SendMessage,
     SendStreamingMessage,
     TaskPage,
@@ -177,8 +178,13 @@ def write_push(config: PushConfig) -> bytes:
     return _encode(_push(config))
 
 
-def write_pushes(configs: tuple[PushConfig, ...]) -> bytes:
-    return _encode({"configs": [_push(config) for config in configs]} if configs else {})
+def write_pushes(page: PushPage) -> bytes:
+    shown: JsonObject = {}
+    if page.configs:
+        shown["configs"] = [_push(config) for config in page.configs]
+    if page.next_page_token:
+        shown["nextPageToken"] = page.next_page_token
+    return _encode(shown)
 
 
 # --- reading ----------------------------------------------------------------------------------------------

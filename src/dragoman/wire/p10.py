@@ -21,6 +21,7 @@ from dragoman.model.operations import (
     Operation,
     Policy,
     PushConfig,
+    PushPage,
     SendMessage,
     SendStreamingMessage,
     SubscribeToTask,
@@ -262,8 +263,13 @@ def write_push(config: PushConfig) -> bytes:
     return _encode(config)
 
 
-def write_pushes(configs: tuple[PushConfig, ...]) -> bytes:
-    return _encode({"configs": configs}) if configs else b"{}"
+def write_pushes(page: PushPage) -> bytes:
+    shown: dict[str, Any] = {}
+    if page.configs:
+        shown["configs"] = page.configs
+    if page.next_page_token:
+        shown["nextPageToken"] = page.next_page_token
+    return _encode(shown)
 
 
 TAILS = {

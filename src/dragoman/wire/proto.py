@@ -54,7 +54,15 @@ def _write_first(value: View | Message) -> bytes:
     return write_item(value) + (b',"kind":"message"' if isinstance(value, Message) else b',"kind":"task"')
 
 
-POLICY = Policy(cancel_again=TERMINAL, subscribe_terminal=True, terminal="fresh", unknown="fresh", working="fresh")
+POLICY = Policy(
+    cancel_again=TERMINAL,
+    subscribe_terminal=True,
+    terminal="fresh",
+    unknown="fresh",
+    working="fresh",
+    missing_hook="none",
+    any_hook=True,
+)
 
 
 def dialect(style: Style, wire: WireSettings) -> Dialect:

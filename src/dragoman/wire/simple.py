@@ -39,7 +39,7 @@ METHODS = {
 }
 OWN = {name: METHODS[name] for name in METHODS if name not in k03.METHODS}
 WORDS = Words({e.ExtendedCardNotConfigured: -32004, e.ExtensionRequired: -32007, e.VersionNotSupported: -32008})
-POLICY = Policy(first=False, cancel_again=frozenset(), resume_by_context=True)
+POLICY = Policy(first=False, cancel_again=frozenset(), resume_by_context=True, single_hook=True, missing_hook="none")
 EVERYTHING = 10_000  # what a list without a limit answers at most
 
 _STATES = {state: name.replace("-", "_") for state, name in STATES.items()}
