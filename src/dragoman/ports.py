@@ -1,6 +1,6 @@
 """What adapters promise. The words here are the contract; `tests/conformance` holds every adapter to it."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
@@ -240,8 +240,10 @@ class Hooks(Protocol):
       questions and required authorization are rows of their own, due at once.
     * A hook kept for a finished task gets the task's end as a delivery, due at once, in the same transaction.
     * `due_deliveries` answers at most one delivery per hook, its oldest undelivered one, if that is due: a hook's order
-      is the log's order. What is answered is not answered again until its outcome is recorded or `forget_attempts` is
+      is the log's order. What is answered is not answered again until its outcome is recorded or `put_back` is
       called (a new process starts with none under way).
+    * Deliveries wait in lanes, one per receiver (`core.addresses.lane` of their URL). However much waits in one, it
+      does not stand before another's: a call answers at most `share` of one lane, and none of those named as `busy`.
     * `listen_deliveries` calls back, on the loop's thread, after a commit that made a delivery due now or later.
     """
 
@@ -258,9 +260,15 @@ class Hooks(Protocol):
         """Forget the hook and what still waits for it; whether there was one."""
         ...
 
-    async def due_deliveries(self, limit: int) -> Sequence[Delivery]: ...
-    async def next_delivery_at(self) -> int:
-        """When the next delivery not under way is due; 0 when none waits."""
+    async def due_deliveries(
+        self, limit: int, *, busy: Collection[str] = (), share: int = 32
+    ) -> Sequence[Delivery]: ...
+    def put_back(self, ids: Sequence[str]) -> None:
+        """These were answered and not attempted: they wait again, as before. Nothing is written."""
+        ...
+
+    async def next_delivery_at(self, *, busy: Collection[str] = ()) -> int:
+        """When the next delivery that is not under way and in no busy lane is due; 0 when none waits."""
         ...
 
     def record(self, outcomes: Sequence[Outcome]) -> Awaitable[None]: ...
