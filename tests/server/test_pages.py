@@ -380,6 +380,19 @@ async def test_every_reference_in_the_description_leads_somewhere() -> None:
         assert description["servers"] == [{"url": "http://127.0.0.1"}]
 
 
+async def test_push_configurations_are_described_as_1_0_has_them() -> None:
+    async with running() as server:
+        schemas = (await described(server))["components"]["schemas"]
+        assert set(schemas["PushConfig"]["properties"]) == {
+            "authentication",
+            "id",
+            "taskId",
+            "tenant",
+            "token",
+            "url",
+        }
+
+
 async def test_the_description_of_an_agent_elsewhere_names_that_place_and_no_probes() -> None:
     async with running(agents={"a": ScriptedAgent(), "b": ScriptedAgent()}) as server:
         description = (await server.ask(get("/agents/b/openapi.json"))).json()

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from dragoman.model.errors import InvalidParams
 from dragoman.model.facts import Asked, Chunk, Created, Entry, Said, Settled
@@ -454,6 +455,9 @@ class TestWriting:
             "authentication": {"scheme": "Basic"},
         }
         assert body_of(exchange.reply(config))["result"] == shown
+        theirs = replace(config, header_name="X-Key", event_types=("completed",), origin="simple")
+        assert body_of(exchange.reply(theirs))["result"] == shown
+        assert body_of(exchange.reply(PushPage(configs=(theirs,))))["result"] == {"configs": [shown]}
         listed = PushPage(configs=(config,), next_page_token="n")
         assert body_of(exchange.reply(listed))["result"] == {"configs": [shown], "nextPageToken": "n"}
         assert body_of(exchange.reply(PushPage()))["result"] == {}

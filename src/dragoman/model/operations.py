@@ -10,7 +10,12 @@ from dragoman.model.tasks import TERMINAL, Scope, TaskState, View
 
 
 class PushConfig(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
-    """Where and how to notify. `authentication` is {scheme, credentials}."""
+    """Where and how to notify. `authentication` is {scheme, credentials}.
+
+    Two members come from simple_a2a: `header_name` is the header its credentials travel in, instead of Authorization,
+    and `event_types` what its owner wants to hear of, in the owner's words; only `wire` understands them, and none
+    means everything. `origin` is filled on the way out, never kept: the label of the dialect that registered it.
+    """
 
     tenant: str = ""
     id: str = ""
@@ -18,6 +23,9 @@ class PushConfig(Struct, frozen=True, kw_only=True, rename="camel", omit_default
     url: str = ""
     token: str = ""
     authentication: dict[str, str] | None = None
+    header_name: str = ""
+    event_types: tuple[str, ...] = ()
+    origin: str = ""
 
 
 class Configuration(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):

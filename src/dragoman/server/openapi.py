@@ -146,6 +146,7 @@ ANSWERS: dict[str, type] = {
     "ListTaskPushNotificationConfigs": ListPushConfigsResponse,
 }
 STREAMS = ("SendStreamingMessage", "SubscribeToTask")
+UNOFFICIAL = ("headerName", "eventTypes", "origin")  # what a push configuration has for other dialects' sake
 NAMED = (*BODIES.values(), *ANSWERS.values(), StreamResponse, ErrorResponse, JsonRpcRequest, JsonRpcResponse, Health)
 
 
@@ -156,6 +157,8 @@ def describe(root: str, profile: Profile) -> dict[str, Any]:
     )
     for schema in components.values():
         schema.pop("description", None)  # our docstrings speak to who reads the code
+    for member in UNOFFICIAL:
+        del components["PushConfig"]["properties"][member]
     paths: dict[str, Any] = {"/": {"post": _json_rpc()}}
     for template in MODERN:
         paths[template] = _verbs(template, "extendedAgentCard", legacy=False)

@@ -259,14 +259,19 @@ def write_page(page: TaskPage) -> bytes:
     )
 
 
+def _push(config: PushConfig) -> PushConfig:
+    """Without the members that only others know."""
+    return msgspec.structs.replace(config, header_name="", event_types=(), origin="")
+
+
 def write_push(config: PushConfig) -> bytes:
-    return _encode(config)
+    return _encode(_push(config))
 
 
 def write_pushes(page: PushPage) -> bytes:
     shown: dict[str, Any] = {}
     if page.configs:
-        shown["configs"] = page.configs
+        shown["configs"] = [_push(config) for config in page.configs]
     if page.next_page_token:
         shown["nextPageToken"] = page.next_page_token
     return _encode(shown)
