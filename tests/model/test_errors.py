@@ -57,6 +57,7 @@ def test_errors_of_ours_carry_what_decides() -> None:
     assert errors.Conflict("head").head == "head"
     assert errors.KeyTaken("record").record == "record"
     assert "changed" in str(errors.HandlerChanged())
+    assert "https" in str(errors.AddressRefused("must begin with https://"))
 
 
 def test_faults_are_told_apart() -> None:

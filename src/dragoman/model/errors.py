@@ -10,6 +10,7 @@
     │   ├── BodyTooLarge, Unauthenticated, Forbidden
     │   └── Busy               too much at once; try again later
     ├── AgentError             the agent behind us failed (InvalidAgentResponse)
+    ├── AddressRefused         what we were asked to call may not be called
     └── StoreError             we failed
         ├── StoreFull          nothing was written
         └── OutcomeUnknown     the commit failed in a way that leaves open whether it happened
@@ -141,6 +142,10 @@ class Busy(CallerError):
 
 class AgentError(DragomanError):
     pass
+
+
+class AddressRefused(DragomanError):
+    """A URL we were given may not be called. The text goes on where the URL was named: "must begin with https://"."""
 
 
 class InvalidAgentResponse(AgentError):
