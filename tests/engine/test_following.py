@@ -136,6 +136,29 @@ async def test_a_stream_closes_on_a_question_and_a_subscription_waits() -> None:
         assert bodies(await rest(watching)) == "yes"
 
 
+async def test_a_stream_that_stays_over_a_question_ends_after_its_patience_however_long_it_waited_before() -> None:
+    gate = asyncio.Event()
+
+    async def asks(turn: TurnHandle) -> None:
+        await gate.wait()
+        await turn.ask([Part(text="?")])
+
+    async with rig(asks) as r:
+        patient = call(closes=frozenset(), patience_ms=50)
+        follow = await r.engine.stream(patient, r.op())
+        assert isinstance(follow, Follow)
+        assert await follow.batch(5) is not None
+        waiting = asyncio.ensure_future(follow.batch(3600))
+        await asyncio.sleep(0)
+        gate.set()
+        asked = await waiting
+        assert asked is not None and not asked.closing
+        async with asyncio.timeout(5):
+            last = await follow.batch(3600)
+        assert last is not None and last.closing and last.ended and last.entries == (asked.entries[-1],)
+        follow.close()
+
+
 async def test_a_large_snapshot_leaves_bodies_out_and_replays_them() -> None:
     gate = asyncio.Event()
 

@@ -185,10 +185,14 @@ class Follow:
             waiter.set_result(True)
 
     async def _bell(self, wait: float) -> bool:
-        """Wait for a ring; false when `wait` seconds went by. One timer per follower is armed lazily."""
+        """Wait for a ring; false when `wait` seconds went by. One timer per follower is armed lazily: it may go off
+        early and look again, never late."""
         loop = asyncio.get_running_loop()
         self._waiter = loop.create_future()
         self._due = loop.time() + wait
+        if self._timer is not None and self._timer.when() > self._due:
+            self._timer.cancel()
+            self._timer = None
         if self._timer is None:
             self._timer = loop.call_at(self._due, self._expire)
         try:
