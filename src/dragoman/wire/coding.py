@@ -26,6 +26,7 @@ _encode = msgspec.json.Encoder().encode
 
 ANSWER = "assistant-response"
 RESULT = "result"
+STATS = "stats"  # the id of ours: an agent may deliver a result of its own beside it
 METHODS = {**k03.METHODS, "message/sendStream": "SendStreamingMessage"}
 WORDS = Words(
     phrases={
@@ -47,12 +48,12 @@ def _named(artifact: Artifact) -> Artifact:
 def _result(usage: Usage) -> Artifact:
     """What was used, where this system's clients look for it."""
     stats: dict[str, Any] = {"inputTokens": usage.input_tokens, "outputTokens": usage.output_tokens, **usage.extra}
-    return Artifact(artifact_id=RESULT, name=RESULT, parts=(Part(data={"stats": stats}),))
+    return Artifact(artifact_id=STATS, name=RESULT, parts=(Part(data={"stats": stats}),))
 
 
 def write_task(view: View) -> bytes:
     artifacts = [_named(artifact) for artifact in view.task.artifacts]
-    if view.usage is not None and not any(artifact.name == RESULT for artifact in artifacts):
+    if view.usage is not None:
         artifacts.append(_result(view.usage))
     return _encode(task_shape(replace(view.task, artifacts=tuple(artifacts))))
 

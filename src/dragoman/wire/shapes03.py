@@ -1,4 +1,7 @@
-"""The shapes of 0.3's JSON, and the model in them. Every dialect before 1.0 is some variation of these."""
+"""The shapes of 0.3's JSON, and the model in them. Every dialect before 1.0 is some variation of these.
+
+Members stand in the order in which the seed systems' pages show them.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Literal, cast
@@ -66,10 +69,10 @@ class MessageShape(Shape, frozen=True, tag_field="kind", tag="message"):
     reference_task_ids: tuple[str, ...] = ()
 
 
-class ArtifactShape(Shape, frozen=True):
+class ArtifactShape(Shape, frozen=True, kw_only=True):
     artifact_id: str
-    parts: list[TextPart | FilePart | DataPart]
     name: str = ""
+    parts: list[TextPart | FilePart | DataPart]
     description: str = ""
     metadata: Metadata = None
     extensions: tuple[str, ...] = ()
@@ -77,8 +80,8 @@ class ArtifactShape(Shape, frozen=True):
 
 class StatusShape(Shape, frozen=True):
     state: str
-    message: MessageShape | None = None
     timestamp: str = ""
+    message: MessageShape | None = None
 
 
 class TaskShape(Shape, frozen=True, tag_field="kind", tag="task"):
@@ -160,18 +163,18 @@ def message_shape(message: Message) -> MessageShape:
 
 def artifact_shape(artifact: Artifact) -> ArtifactShape:
     return ArtifactShape(
-        artifact.artifact_id,
-        [part_shape(part) for part in artifact.parts],
-        artifact.name,
-        artifact.description,
-        artifact.metadata,
-        artifact.extensions,
+        artifact_id=artifact.artifact_id,
+        name=artifact.name,
+        parts=[part_shape(part) for part in artifact.parts],
+        description=artifact.description,
+        metadata=artifact.metadata,
+        extensions=artifact.extensions,
     )
 
 
 def status_shape(status: TaskStatus) -> StatusShape:
     said = status.message
-    return StatusShape(STATES[status.state], message_shape(said) if said else None, status.timestamp)
+    return StatusShape(STATES[status.state], status.timestamp, message_shape(said) if said else None)
 
 
 def task_shape(task: Task) -> TaskShape:
