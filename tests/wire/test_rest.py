@@ -100,6 +100,7 @@ class TestRoutes:
     def test_the_colon_of_a_collection_may_be_encoded(self) -> None:
         assert asked(visit("POST", "/message%3Asend", {"message": USER_10}), SendMessage)
 
+    @pytest.mark.proves("W-178")
     @pytest.mark.parametrize(
         ("verb", "path", "allowed"),
         [
@@ -167,6 +168,7 @@ class TestRoutes:
 
 
 class TestQueries:
+    @pytest.mark.proves("W-177")
     def test_parameters_are_decoded_and_unknown_ones_ignored(self) -> None:
         query = (
             "contextId=c%2F5&status=TASK_STATE_WORKING&pageSize=20&pageToken=a%3D&historyLength=0&includeArtifacts=true"
@@ -182,6 +184,7 @@ class TestQueries:
             status_timestamp_after="2026-05-06T07:08:09Z",
         )
 
+    @pytest.mark.proves("W-051")
     @pytest.mark.parametrize(
         ("query", "field"),
         [
@@ -199,6 +202,11 @@ class TestQueries:
     )
     def test_a_bad_parameter_is_named(self, query: str, field: str) -> None:
         assert list(wrong(visit("GET", "/tasks", query=query))) == [field]
+
+    def test_a_number_far_out_of_range_is_told_the_range(self) -> None:
+        assert wrong(visit("GET", "/tasks", query="pageSize=1099511627776")) == {
+            "pageSize": "must be between 1 and 100"
+        }
 
     def test_the_path_wins_over_the_query(self) -> None:
         assert asked(visit("GET", "/tasks/t-77", query="id=other&historyLength=2"), GetTask) == GetTask(
@@ -226,11 +234,13 @@ class TestBodies:
         assert understood(visit("POST", "/message:send", body)).tenant == "studio"
         assert list(wrong(visit("POST", "/workshop/message:send", body))) == ["tenant"]
 
+    @pytest.mark.proves("W-215")
     @pytest.mark.parametrize("path", ["/message:send", "/tasks/t:cancel", HOOKS])
     @pytest.mark.parametrize("body", [b"[]", b'"x"', b"5", b"[{}]"])
     def test_a_body_that_is_no_object_is_refused(self, path: str, body: bytes) -> None:
         assert wrong(visit("POST", path, body)) == {"": "the body must be a JSON object"}
 
+    @pytest.mark.proves("W-215")
     @pytest.mark.parametrize("path", ["/message:send", "/tasks/t:cancel"])
     @pytest.mark.parametrize("body", [b"{", b"[", b"nonsense", b"{} {}", b'{"a":"\xff"}', b'{"metadata":"\\ud800"}'])
     def test_a_body_that_is_no_json_is_refused(self, path: str, body: bytes) -> None:
@@ -250,6 +260,7 @@ class TestBodies:
         found = refused(visit("POST", "/message:send", {"message": USER_10}, headers={"content-type": media}))
         assert (found.status, error_of(found)["details"][0]["reason"]) == (400, "CONTENT_TYPE_NOT_SUPPORTED")
 
+    @pytest.mark.proves("W-180", "W-215")
     def test_a_wrong_field_is_named(self) -> None:
         body = {"message": {**USER_10, "parts": [{"text": 5}]}}
         assert wrong(visit("POST", "/message:send", body)) == {
@@ -258,6 +269,7 @@ class TestBodies:
 
 
 class TestMediaTypes:
+    @pytest.mark.proves("W-174")
     @pytest.mark.parametrize(
         ("headers", "media"),
         [

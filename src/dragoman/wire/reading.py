@@ -25,7 +25,7 @@ from dragoman.wire.settings import WireSettings
 MAX_ID = 256
 MAX_VIOLATIONS = 20
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_INTEGER = re.compile(r"-?\d{1,10}(?:\.0{1,10})?")
+_INTEGER = re.compile(r"-?\d{1,30}(?:\.0{1,10})?")
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
 _INT32 = 2**31 - 1
 
