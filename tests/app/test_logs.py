@@ -80,6 +80,7 @@ def test_a_traceback_is_indented_so_that_its_text_cannot_pass_for_a_record() -> 
     assert "ValueError" in as_json(failed("x"))["exception"]
 
 
+@pytest.mark.proves("W-211")
 @pytest.mark.parametrize(
     "text",
     [
@@ -99,6 +100,7 @@ def test_what_looks_like_a_secret_is_veiled_wherever_it_stands(text: str) -> Non
             assert "***" in shown
 
 
+@pytest.mark.proves("W-211")
 @pytest.mark.parametrize("name", ["authorization", "Cookie", "push.token", "api_key", "password", "credentials"])
 def test_a_field_with_a_secrets_name_is_veiled(name: str) -> None:
     made = record("got", **{name: "hunter2"})

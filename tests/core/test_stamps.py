@@ -22,6 +22,7 @@ def test_stamps_sort_as_their_times_do(a: int, b: int) -> None:
     assert (stamp(a) < stamp(b)) == (a < b)
 
 
+@pytest.mark.proves("W-117", "W-119")
 def test_a_stamp_has_three_digits_and_a_z() -> None:
     assert stamp(1_767_225_600_700) == "2026-01-01T00:00:00.700Z"
     assert stamp(0) == "1970-01-01T00:00:00.000Z"

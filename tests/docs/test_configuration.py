@@ -23,6 +23,14 @@ def rows() -> dict[tuple[str, str], list[str]]:
     return found
 
 
+@pytest.mark.proves("W-070")
+def test_how_long_a_conversation_lasts_is_told_where_retention_is() -> None:
+    """What it says is held by the engine's tests of retention."""
+    section = PAGE.partition("## `[store]`")[2].partition("\n## ")[0]
+    (told,) = re.findall(r"A context .*? lasts as long as one of its tasks: .*?`retention`", section, re.DOTALL)
+    assert told
+
+
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_a_setting_is_documented_with_its_variables_and_its_default(name: str) -> None:
     row = rows().get(NAMES[name])

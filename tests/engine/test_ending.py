@@ -271,6 +271,30 @@ async def test_finished_tasks_are_deleted_after_their_retention_and_parked_ones_
         assert state_of(await r.get(parked.task.id)) is TaskState.INPUT_REQUIRED
 
 
+@pytest.mark.proves("W-070")
+async def test_a_conversation_lasts_as_long_as_one_of_its_tasks() -> None:
+    clock = Clock()
+    store = MemoryStore(clock=clock)
+    seen: list[list[str]] = []
+
+    async def remembers(turn: TurnHandle) -> None:
+        seen.append([text_of(message) for message in await turn.conversation()])
+        if text_of(turn.message) == "ask":
+            await turn.ask([Part(text="?")])
+
+    async with rig(remembers, store=store) as r:
+        for context in ("over", "parked"):
+            await r.send("begun", context_id=context)
+        parked = await r.send("ask", context_id="parked")
+        clock.ms += 86_400_000 * 2
+        await r.engine.sweep()
+        again = await r.send("later", context_id="over")
+        assert again.task.context_id == "over"
+        await r.send("later", context_id="parked")
+        assert state_of(await r.get(parked.task.id)) is TaskState.INPUT_REQUIRED
+    assert seen[-2:] == [[], ["ask", "?"]]
+
+
 async def test_nothing_moves_a_terminal_task() -> None:
     emitted = asyncio.Event()
 

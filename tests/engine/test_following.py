@@ -71,6 +71,7 @@ async def test_a_slow_reader_is_served_from_the_log_and_misses_nothing() -> None
         assert bodies(entries) == "".join(f"{n} " for n in range(300))
 
 
+@pytest.mark.proves("W-081", "W-082", "W-083")
 async def test_many_readers_see_the_same_events_and_one_leaving_disturbs_nobody() -> None:
     gate = asyncio.Event()
 

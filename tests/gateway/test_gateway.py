@@ -130,6 +130,7 @@ def test_what_no_method_stands_behind_is_said_so() -> None:
         gateway.call(gateway.root, exchange(Operation()), Principal())
 
 
+@pytest.mark.proves("W-061")
 def test_an_agent_that_does_not_stream_is_sent_no_streams() -> None:
     for operation in (STREAM, SubscribeToTask(id="x")):
         with pytest.raises(UnsupportedOperation):
@@ -137,6 +138,7 @@ def test_an_agent_that_does_not_stream_is_sent_no_streams() -> None:
     admit(SEND, streaming=False)
 
 
+@pytest.mark.proves("W-060")
 def test_an_agent_that_does_not_notify_refuses_every_way_of_asking_for_it() -> None:
     inside = SendMessage(message=Message(), configuration=Configuration(task_push_notification_config=PushConfig()))
     for operation in (inside, *PUSH):
@@ -145,6 +147,7 @@ def test_an_agent_that_does_not_notify_refuses_every_way_of_asking_for_it() -> N
         admit(operation, push=True)
 
 
+@pytest.mark.proves("W-063")
 def test_a_required_extension_must_be_named_to_send_and_only_then() -> None:
     extensions = (Extension(uri=NEEDED, required=True), Extension(uri=KNOWN))
     for operation in (SEND, STREAM):
@@ -161,6 +164,7 @@ async def test_the_extensions_that_took_effect_reach_the_engine() -> None:
     assert called[1].extensions == (KNOWN,)
 
 
+@pytest.mark.proves("W-033", "W-062")
 def test_the_extended_card_is_for_who_logged_in() -> None:
     hidden = Skill(id="h", name="H", description="H", tags=("h",))
     card = GetExtendedCard()

@@ -185,7 +185,7 @@ class Speaker:
             params["configuration"] = configuration
         if metadata is not None:
             params["metadata"] = metadata
-        if tenant and not self.rest:
+        if tenant and self.modern and not self.rest:
             params["tenant"] = tenant
         return params
 
@@ -216,7 +216,9 @@ class Speaker:
     def spelled(self, operation: str, params: dict[str, Any], tenant: str = "") -> tuple[str, str, Any]:
         """An operation as verb, path and body."""
         if not self.rest:
-            return "POST", "/", self.envelope(METHODS[operation][0 if self.modern else 1], params)
+            # Parameters of 0.3 have no place for a tenant: only the path does.
+            path = "/" if self.modern else f"/{tenant}"
+            return "POST", path, self.envelope(METHODS[operation][0 if self.modern else 1], params)
         id = quote(str(params.get("id", "")), safe="")
         query = urlencode({k: str(v).lower() if isinstance(v, bool) else v for k, v in params.items() if k != "id"})
         ask = f"?{query}" if query else ""
@@ -305,7 +307,7 @@ class Speaker:
         return await self.call("list", self._in(filters, tenant), None, tenant)
 
     def _in(self, params: dict[str, Any], tenant: str) -> dict[str, Any]:
-        return {"tenant": tenant, **params} if tenant and not self.rest else params
+        return {"tenant": tenant, **params} if tenant and self.modern and not self.rest else params
 
     async def settled(self, id: str, *states: str) -> Seen:
         async with asyncio.timeout(BOUND):
@@ -346,6 +348,13 @@ class Speaker:
                 yield stream
         finally:
             await exchange.close()
+
+
+def violations(refused: Refused) -> list[dict[str, str]]:
+    """The fields an error names, each with what is wrong with it."""
+    for detail in refused.details:
+        assert detail["@type"].startswith("type.googleapis.com/google.rpc.")
+    return [each for detail in refused.details for each in detail.get("fieldViolations", [])]
 
 
 METHODS = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.protocol.speaking import SPEAKERS, Refused, Speaker, serving
+from tests.protocol.speaking import SPEAKERS, Refused, Speaker, serving, violations
 from tests.protocol.stage import Stage
 
 pytestmark = pytest.mark.anyio
@@ -296,6 +296,31 @@ class TestIdempotency:
         assert speaker.stage.runs == ["echo hi"]
 
 
+@pytest.mark.proves("W-216")
+async def test_an_address_in_a_message_is_carried_and_not_fetched(speaker: Speaker) -> None:
+    """Whoever could make us fetch could make us knock at doors only we can reach."""
+    knocks: list[object] = []
+
+    async def knocked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        knocks.append(writer)
+        writer.close()
+
+    async with await asyncio.start_server(knocked, "127.0.0.1", 0) as door:
+        url = f"http://127.0.0.1:{door.sockets[0].getsockname()[1]}/file.txt"
+        seen = await speaker.send(link(speaker, url))
+        assert seen.state == "COMPLETED"
+        assert url in json.dumps(seen.raw["artifacts"])
+    assert not knocks
+
+
+def link(speaker: Speaker, url: str) -> dict[str, Any]:
+    if speaker.modern:
+        return {"url": url, "mediaType": "text/plain"}
+    if speaker.rest:
+        return {"file": {"fileWithUri": url, "mimeType": "text/plain"}}
+    return {"kind": "file", "file": {"uri": url, "mimeType": "text/plain"}}
+
+
 def pdf(speaker: Speaker) -> dict[str, Any]:
     if speaker.modern:
         return {"raw": "AP8=", "mediaType": "application/pdf"}
@@ -309,12 +334,6 @@ def told(seen: Any) -> dict[str, Any]:
     (part,) = seen.raw["artifacts"][0].get("parts") or seen.raw["artifacts"][0]["content"]
     data = part["data"]
     return data["data"] if isinstance(data, dict) and set(data) == {"data"} else data
-
-
-def violations(refused: Refused) -> list[dict[str, str]]:
-    for detail in refused.details:
-        assert detail["@type"].startswith("type.googleapis.com/google.rpc.")
-    return [each for detail in refused.details for each in detail.get("fieldViolations", [])]
 
 
 def members(value: Any) -> set[str]:

@@ -313,3 +313,14 @@ async def test_an_application_that_breaks_in_the_middle_ends_the_connection_and_
         line.write(SEND)
         await line.head()
         assert await line.rest() == b"4\r\nsome\r\n"
+
+
+@pytest.mark.proves("W-165")
+async def test_names_of_headers_are_matched_whatever_their_case() -> None:
+    async with running() as server:
+        refused = await server.ask(request(body=rpc(), headers={"a2A-vErSiOn": "9.9"}))
+        assert refused.json()["error"]["code"] == -32009
+        answered = await server.ask(request(body=rpc(), headers={"IDEMPOTENCY-KEY": "k", "a2a-VERSION": "1.0"}))
+        assert answered.status == 200
+        ((_, call, _),) = server.engine.calls
+        assert call.idempotency_key == "k"

@@ -189,6 +189,7 @@ async def test_a_mounted_card_names_its_mount() -> None:
     assert json.loads(host.body)["url"] == "https://localhost/desk/"
 
 
+@pytest.mark.proves("W-056")
 async def test_what_nobody_foresaw_is_told_in_neutral_words_and_logged_whole(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

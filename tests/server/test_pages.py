@@ -27,6 +27,7 @@ def get(target: str, **headers: str) -> bytes:
 # --- cards
 
 
+@pytest.mark.proves("W-143", "W-160", "W-161", "W-219")
 @pytest.mark.parametrize("path", CARDS)
 async def test_a_card_comes_with_everything_needed_not_to_fetch_it_again(path: str) -> None:
     async with running(settings=ServerSettings(card_max_age=77)) as server:
@@ -40,6 +41,7 @@ async def test_a_card_comes_with_everything_needed_not_to_fetch_it_again(path: s
         assert answer.json()["name"] == "Desk"
 
 
+@pytest.mark.proves("W-161")
 @pytest.mark.parametrize("known", ["{etag}", "W/{etag}", '"other", {etag}', "*"])
 async def test_a_card_somebody_has_already_is_not_sent_again(known: str) -> None:
     async with running() as server:
@@ -82,6 +84,7 @@ async def test_a_card_names_the_address_it_was_asked_at() -> None:
         ]
 
 
+@pytest.mark.proves("W-146")
 async def test_the_addresses_on_a_card_are_ones_that_answer() -> None:
     async with running() as server:
         for each in (await server.ask(get(CARDS[0], Host=f"127.0.0.1:{server.port}"))).json()["supportedInterfaces"]:
@@ -184,6 +187,7 @@ async def test_the_extended_card_has_its_own_skills_and_the_same_addresses() -> 
         assert [skill["id"] for skill in public["skills"]] == ["answer"]
 
 
+@pytest.mark.proves("W-108", "W-106")
 @pytest.mark.parametrize("header", ["A2A-Extensions", "X-A2A-Extensions"])
 async def test_extensions_that_took_effect_are_named_back_and_no_others(header: str) -> None:
     agent = ScriptedAgent(replace(PROFILE, extensions=(Extension(uri="urn:known"), Extension(uri="urn:idle"))))

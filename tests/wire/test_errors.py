@@ -206,6 +206,7 @@ CASES = [
 each_error = pytest.mark.parametrize("case", CASES, ids=[type(case.error).__name__ for case in CASES])
 
 
+@pytest.mark.proves("W-112", "W-168", "W-169")
 @each_error
 def test_json_rpc_1_0(case: Case) -> None:
     reply = understood(call("SendMessage", {"message": USER_10}, id=7)).fail(case.error)
@@ -219,6 +220,7 @@ def test_json_rpc_1_0(case: Case) -> None:
     assert header(reply, "a2a-version") == "1.0"
 
 
+@pytest.mark.proves("W-112")
 @each_error
 def test_json_rpc_0_3(case: Case) -> None:
     reply = understood(call("message/send", {"message": USER_03}, id="q")).fail(case.error)
@@ -230,6 +232,7 @@ def test_json_rpc_0_3(case: Case) -> None:
     assert (reply.status, header(reply, "a2a-version")) == (case.rpc_http, "0.3")
 
 
+@pytest.mark.proves("W-112", "W-180", "W-181")
 @each_error
 def test_http_json_1_0(case: Case) -> None:
     reply = understood(visit("POST", "/message:send", {"message": USER_10})).fail(case.error)
@@ -243,6 +246,7 @@ def test_http_json_1_0(case: Case) -> None:
     assert (reply.status, header(reply, "content-type")) == (case.http, "application/json")
 
 
+@pytest.mark.proves("W-112")
 @each_error
 def test_http_json_0_3(case: Case) -> None:
     reply = understood(visit("POST", "/v1/message:send", {"message": USER_P03})).fail(case.error)
@@ -250,6 +254,7 @@ def test_http_json_0_3(case: Case) -> None:
     assert (reply.status, header(reply, "content-type")) == (case.http, "application/json")
 
 
+@pytest.mark.proves("W-059")
 @each_error
 def test_inside_a_stream(case: Case) -> None:
     rpc = understood(call("SendStreamingMessage", {"message": USER_10}, id=7))
@@ -267,6 +272,7 @@ def test_every_row_of_the_table_is_proved() -> None:
     assert set(TABLE) - {BaseException, e.AgentError} == {type(case.error) for case in CASES} & set(TABLE)
 
 
+@pytest.mark.proves("W-055")
 def test_who_must_wait_is_told_how_long_and_who_must_log_in_how() -> None:
     exchange = understood(call("SendMessage", {"message": USER_10}))
     assert header(exchange.fail(e.Busy("Later", retry_after=7)), "retry-after") == "7"
@@ -274,6 +280,7 @@ def test_who_must_wait_is_told_how_long_and_who_must_log_in_how() -> None:
     assert header(exchange.fail(WrongVerb("GET, POST")), "allow") == "GET, POST"
 
 
+@pytest.mark.proves("W-058")
 def test_details_are_flat_strings() -> None:
     for case in CASES:
         body = body_of(understood(call("SendMessage", {"message": USER_10})).fail(case.error))

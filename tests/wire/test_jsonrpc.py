@@ -173,6 +173,7 @@ class TestVersions:
         assert understood(call("SendMessage", {"message": USER_10})).origin == "1.0"
         assert understood(call("message/send", {"message": USER_03})).origin == "0.3"
 
+    @pytest.mark.proves("W-090")
     def test_an_absent_version_is_0_3_where_the_letter_is_wanted(self) -> None:
         strict = WireSettings(require_version=True)
         error = error_of(call("SendMessage", {"message": USER_10}, wire=strict))
@@ -181,10 +182,12 @@ class TestVersions:
         assert understood(call("SendMessage", {"message": USER_10}, wire=strict, version="1.0"))
         assert understood(call("message/send", {"message": USER_03}, wire=strict))
 
+    @pytest.mark.proves("W-086")
     @pytest.mark.parametrize("version", ["1.0", "1.0.3", " 1.0 ", "1.0, 1.0", "1.0,"])
     def test_patch_digits_and_repetition_do_not_matter(self, version: str) -> None:
         assert asked(call("SendMessage", {"message": USER_10}, version=version), SendMessage)
 
+    @pytest.mark.proves("W-089")
     @pytest.mark.parametrize("version", ["0.3", "0.2", "1.1", "2.0", "9.9.9", "one", "1"])
     def test_another_version_than_the_names_is_refused(self, version: str) -> None:
         error = error_of(call("SendMessage", {"message": USER_10}, version=version))

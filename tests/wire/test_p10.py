@@ -258,15 +258,18 @@ class TestReading:
     def test_a_wrong_type_deep_inside_is_named_by_its_path(self, method: str, params: object, field: str) -> None:
         assert list(wrong(method, params)) == [field]
 
+    @pytest.mark.proves("W-052")
     def test_an_unknown_enum_name_is_named(self) -> None:
         assert "'TASK_STATE_RUNNING'" in wrong("ListTasks", {"status": "TASK_STATE_RUNNING"})["status"]
         assert "ROLE_USER" in wrong("SendMessage", {"message": {**USER_10, "role": "ROLE_ROBOT"}})["message.role"]
 
+    @pytest.mark.proves("W-051")
     def test_everything_wrong_is_told_at_once_but_not_without_end(self) -> None:
         assert len(wrong("SendMessage", {"message": {**USER_10, "parts": [{}] * 500}})) == 20
         many = {"message": {"parts": [{}] * 500, "referenceTaskIds": [5] * 50}}
         assert len(wrong("SendMessage", many)) == 20
 
+    @pytest.mark.proves("W-207")
     def test_too_many_parts_are_refused_before_they_are_read(self) -> None:
         few = WireSettings(max_parts=2)
         for text in ("ok", 5):
@@ -280,6 +283,7 @@ class TestReading:
         error = error_of(call("SendMessage", params, wire=WireSettings(max_parts=2)))
         assert error["message"] == f"message.{member}: must have at most 2 items"
 
+    @pytest.mark.proves("W-207")
     def test_depth_is_a_setting(self) -> None:
         nested: Any = "x"
         for _ in range(20):
@@ -321,6 +325,7 @@ class TestReading:
         assert asked(call("ListTasks", {"status": 6}), ListTasks).status is TaskState.INPUT_REQUIRED
         assert asked(call("ListTasks", {"status": "TASK_STATE_UNSPECIFIED"}), ListTasks).status is None
 
+    @pytest.mark.proves("W-118")
     @pytest.mark.parametrize(
         ("given", "kept"),
         [
@@ -425,12 +430,14 @@ class TestWriting:
         assert body_of(self.exchange("GetTask").reply(view(context_id="")))["result"]["contextId"] == ""
         assert "status" not in body_of(self.exchange("GetTask").reply(view(status=None)))["result"]
 
+    @pytest.mark.proves("W-013")
     def test_a_list_always_has_its_four_members(self) -> None:
         exchange = understood(call("ListTasks", {}))
         empty = TaskPage(views=(), next_page_token="", page_size=50, total=0)
         expected: dict[str, Any] = {"tasks": [], "nextPageToken": "", "pageSize": 50, "totalSize": 0}
         assert body_of(exchange.reply(empty))["result"] == expected
 
+    @pytest.mark.proves("W-011", "W-012")
     def test_artifacts_in_a_list_are_there_exactly_when_asked_for(self) -> None:
         exchange = understood(call("ListTasks", {}))
         views = (view(), view(artifacts=(artifact(Part(text="a")),)))

@@ -16,6 +16,7 @@ def uids(page: Page) -> list[str]:
     return [item.head.uid for item in page.items]
 
 
+@pytest.mark.proves("W-016")
 async def test_the_newest_status_comes_first_and_ties_by_uid_descending(store: Store) -> None:
     for uid, at in (("b", 5), ("a", 5), ("c", 9), ("d", 1)):
         await finished(store, uid, at)
@@ -30,6 +31,7 @@ async def test_a_status_update_moves_a_task_to_the_front_but_output_does_not(sto
     assert uids(await store.list(OURS, Query())) == ["a", "c", "b"]
 
 
+@pytest.mark.proves("W-015")
 @pytest.mark.parametrize("limit", [1, 2, 3, 10, 11])
 async def test_pages_follow_each_other_without_gap_or_repeat(store: Store, limit: int) -> None:
     await asyncio.gather(*(finished(store, f"u{n:02}", n // 3) for n in range(10)))
