@@ -23,6 +23,7 @@ from dragoman.wire.errors import Words
 from dragoman.wire.settings import Style, WireSettings
 from dragoman.wire.shapes03 import STATES, artifact_shape, message_shape, part_shape
 from dragoman.wire.styles import beside
+from dragoman.wire.told import Told
 
 _encode = msgspec.json.Encoder().encode
 
@@ -141,6 +142,11 @@ def _superset(ref: TaskRef) -> Encode:
     return encode
 
 
+def write_news(told: Told, types: tuple[str, ...]) -> bytes:
+    """The whole task, once there is something to act on: its end (all that this system tells) or a question."""
+    return write_task(told.whole()) if told.state in TERMINAL | INTERRUPTED else b""
+
+
 def dialect(style: Style, wire: WireSettings) -> Dialect:
     looks = {"literal": _literal, "superset": _superset, "plain": k03.events}
     bare = style == "literal"
@@ -165,6 +171,7 @@ def dialect(style: Style, wire: WireSettings) -> Dialect:
         opening=None if style == "plain" else partial(_first, style),
         card=cards.union,
         events=looks[style],
+        news=write_news,
         framing="bare" if bare else "wrapped",
         first_framing="bare" if bare else "wrapped",
         details=style == "superset",

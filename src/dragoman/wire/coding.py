@@ -21,6 +21,7 @@ from dragoman.wire.errors import Words
 from dragoman.wire.settings import Style, WireSettings
 from dragoman.wire.shapes03 import artifact_shape, message_shape, status_shape, task_shape
 from dragoman.wire.styles import beside
+from dragoman.wire.told import Told
 
 _encode = msgspec.json.Encoder().encode
 
@@ -107,6 +108,10 @@ def _events(style: Style, ref: TaskRef) -> Encode:
     return encode
 
 
+def write_news(told: Told, types: tuple[str, ...]) -> bytes:
+    return write_task(told.whole())
+
+
 def dialect(style: Style, wire: WireSettings) -> Dialect:
     return replace(
         k03.K03,
@@ -129,6 +134,7 @@ def dialect(style: Style, wire: WireSettings) -> Dialect:
         opening=_write_first if style == "superset" else None,
         card=cards.union,
         events=partial(_events, style),
+        news=write_news,
         framing="bare" if style == "literal" else "wrapped",
         first_framing="bare" if style == "literal" else "wrapped",
         details=style == "superset",

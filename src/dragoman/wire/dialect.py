@@ -15,6 +15,7 @@ from dragoman.model.tasks import View
 from dragoman.wire.cards import CardSource
 from dragoman.wire.errors import PLAIN, Fault, Words, fault
 from dragoman.wire.settings import WireSettings
+from dragoman.wire.told import Told
 
 Value = View | Message | TaskPage | PushConfig | PushPage | CardSource | None
 Encode = Callable[[AnyFact, bool], bytes | tuple[bytes, ...]]
@@ -36,6 +37,9 @@ class Dialect(Struct, frozen=True, kw_only=True):
     but the payload ("bare"); the opening one may differ. A payload may go on behind the result with further members of
     the response: `{…},"kind":"task"`.
 
+    `news` is what a webhook of this dialect is told, of media type `news_type`: it takes what there is to tell and the
+    hook's `event_types`, and answers b"" for what this hook is not told.
+
     `details` says whether errors carry a list of them. `heirs` are the dialects that answer for tasks of their origin,
     where several share a method's name. `exact` compares `A2A-Version` as it stands.
     """
@@ -55,6 +59,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     pushes: Callable[[PushPage], bytes]
     card: Callable[[CardSource], bytes]
     events: Callable[[TaskRef], Encode]
+    news: Callable[[Told, tuple[str, ...]], bytes]
+    news_type: str = "application/json"
     opening: Callable[[View | Message], bytes | tuple[bytes, ...]] | None = None
     finals: bool = True
     framing: Framing = "wrapped"

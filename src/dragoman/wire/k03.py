@@ -67,6 +67,7 @@ from dragoman.wire.shapes03 import (
     task_shape,
     unwrap,
 )
+from dragoman.wire.told import Told
 
 # --- writing ----------------------------------------------------------------------------------------------
 
@@ -121,6 +122,11 @@ def events(ref: TaskRef) -> Encode:
         return b""
 
     return encode
+
+
+def write_news(told: Told, types: tuple[str, ...]) -> bytes:
+    """The whole task, whatever happened to it: what receivers of 0.3 and 0.2 were written for."""
+    return write_task(told.whole())
 
 
 # --- reading ----------------------------------------------------------------------------------------------
@@ -377,6 +383,7 @@ K03 = Dialect(
     pushes=write_pushes,
     card=cards.pure_03,
     events=events,
+    news=write_news,
     words=WORDS_03,
     sse_errors=frozenset({"tasks/resubscribe"}),
 )

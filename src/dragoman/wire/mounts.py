@@ -59,6 +59,18 @@ def table(wire: WireSettings) -> Mapping[str, Mount]:
     return found
 
 
+def spoken(wire: WireSettings) -> Mapping[str, Dialect]:
+    """Every dialect by its origin, also those that no mount speaks now: tasks and webhooks may be older than that."""
+    found = (
+        P10,
+        K03,
+        T01,
+        simple.dialect("plain", wire),
+        *(make("plain", wire) for each in SEEDS.values() for make in each),
+    )
+    return {dialect.origin: dialect for dialect in found}
+
+
 Make = Callable[[Style, WireSettings], Dialect]
 
 

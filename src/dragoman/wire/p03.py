@@ -391,6 +391,7 @@ def _dialect(name: str, *, read_bytes: Read, double: bool) -> Dialect:
         pushes=write_pushes,
         card=cards.pure_03,
         events=writer.events,
+        news=k03.write_news,  # webhooks hear the same whatever binding they were registered over
         words=WORDS_03,
     )
 

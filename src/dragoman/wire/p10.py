@@ -51,6 +51,7 @@ from dragoman.wire.reading import (
     text,
 )
 from dragoman.wire.settings import WireSettings
+from dragoman.wire.told import Told
 
 # --- reading ----------------------------------------------------------------------------------------------
 
@@ -305,6 +306,16 @@ def events(ref: TaskRef) -> Encode:
     return encode
 
 
+def write_news(told: Told, types: tuple[str, ...]) -> bytes:
+    """A stream response, of which any kind is allowed. In between it is the update; the end comes as the whole task:
+    who only listens has the result then, without having seen the artifact updates, which are not sent one by one."""
+    if told.over:
+        return write_item(told.whole())
+    written = events(told.ref)(told.update(), False)
+    assert isinstance(written, bytes), "one frame each"
+    return written
+
+
 METHODS = {name: name for name in READERS}
 
 P10 = Dialect(
@@ -323,6 +334,8 @@ P10 = Dialect(
     pushes=write_pushes,
     card=cards.pure_10,
     events=events,
+    news=write_news,
+    news_type="application/a2a+json",
     finals=False,
     details=True,
     extensions_header=b"a2a-extensions",

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from dragoman.model.messages import Message
 from dragoman.model.operations import Policy
-from dragoman.model.tasks import TERMINAL, Usage, View
+from dragoman.model.tasks import TERMINAL, TaskState, Usage, View
 from dragoman.wire import cards, k03, liberal
 from dragoman.wire.coding import METHODS
 from dragoman.wire.dialect import Dialect
@@ -16,6 +16,7 @@ from dragoman.wire.errors import PLAIN
 from dragoman.wire.settings import Style, WireSettings
 from dragoman.wire.shapes03 import artifact_shape, message_shape, status_shape
 from dragoman.wire.styles import both
+from dragoman.wire.told import Told, gathered
 
 _encode = msgspec.json.Encoder().encode
 _NOTHING = Usage()
@@ -65,6 +66,17 @@ POLICY = Policy(
 )
 
 
+def write_news(told: Told, types: tuple[str, ...]) -> bytes:
+    """The status frame its streams have; what was made comes with completion."""
+    written = k03.events(told.ref)(told.update("artifacts"), told.state in POLICY.closes)
+    assert isinstance(written, bytes), "one frame each"
+    artifact = gathered(told) if told.state is TaskState.COMPLETED else None
+    if artifact is None:
+        return written
+    made = _encode(artifact_shape(artifact))
+    return b'%b,"artifact":%b,"append":false,"lastChunk":true}}' % (written[:-1], made[:-1])
+
+
 def dialect(style: Style, wire: WireSettings) -> Dialect:
     superset = style == "superset"
     return replace(
@@ -81,6 +93,7 @@ def dialect(style: Style, wire: WireSettings) -> Dialect:
         card=cards.union,
         # Its own frames are official ones: what the superset adds is for clients of its neighbours.
         events=both(k03.events, k03.events) if superset else k03.events,
+        news=write_news,
         details=superset,
         words=PLAIN,
     )

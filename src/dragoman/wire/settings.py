@@ -25,6 +25,9 @@ class WireSettings(Struct, frozen=True, kw_only=True):
     frames: Mapping[str, Style] = {}
     cortex_statuses: bool = False
     patience: float = 600
+    max_news: int = (
+        1_048_576  # bytes of a webhook's body: common receivers take no more, and each is kept till delivered
+    )
     max_depth: int = 64  # official clients give up at 100 (protobuf's own limit); our answers nest a few levels deeper
     max_containers: int = 200_000  # arrays and objects in one body: each costs a decoder some hundred bytes
     max_parts: int = 1000  # of a message; no other list in a request is longer either

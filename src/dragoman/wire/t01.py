@@ -21,6 +21,7 @@ from dragoman.wire.errors import Words
 from dragoman.wire.reading import parse
 from dragoman.wire.settings import WireSettings
 from dragoman.wire.shapes03 import STATES, wrap
+from dragoman.wire.told import Told
 
 _encode = msgspec.json.Encoder().encode
 
@@ -141,6 +142,10 @@ def _first(value: View | Message) -> bytes | tuple[bytes, ...]:
     return (*delivered, stands) if status.state in TERMINAL else (stands, *delivered)
 
 
+def write_news(told: Told, types: tuple[str, ...]) -> bytes:
+    return write_task(told.whole())
+
+
 def events(ref: TaskRef) -> Encode:
     home = b'{"id":%b,' % _encode(ref.id)
 
@@ -200,5 +205,6 @@ T01 = replace(
     opening=_first,
     card=cards.union,
     events=events,
+    news=write_news,
     words=WORDS,
 )
