@@ -214,6 +214,23 @@ async def test_conversations_show_earlier_tasks_of_the_context() -> None:
     assert seen == [[], ["one"], []]
 
 
+async def test_conversations_hold_what_the_agent_said_and_delivered() -> None:
+    seen: list[list[str]] = []
+
+    async def answers(turn: TurnHandle) -> None:
+        seen.append([text_of(m) for m in await turn.conversation(5)])
+        await turn.say([Part(text="Looking")])
+        await chunk(turn, f"{text_of(turn.message)}, ", append=False)
+        await chunk(turn, "I see.")
+
+    async with rig(answers) as r:
+        await r.send("one", context_id="c")
+        await r.send("two", context_id="c")
+        await r.send("three", context_id="c")
+    first, second = ["one", "Looking", "one, I see."], ["two", "Looking", "two, I see."]
+    assert seen == [[], first, [*first[1:], *second]], "the last five messages"
+
+
 async def test_a_context_can_be_serialized() -> None:
     running = 0
     most = 0

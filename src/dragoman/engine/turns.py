@@ -317,15 +317,19 @@ class Turns:
             log.error("background work failed", exc_info=task.exception())
 
     async def conversation(self, scope: Scope, context_id: str, but: str, limit: int) -> tuple[Message, ...]:
-        page = await self.store.list(scope, Query(context_id=context_id, limit=limit + 1))
+        """The last `limit` messages of the context's other tasks: what was asked, said and delivered."""
+        page = await self.store.list(scope, Query(context_id=context_id, limit=limit + 1, artifacts=True))
         messages: list[Message] = []
         for loaded in reversed(page.items):
             if loaded.head.uid != but:
-                task = view(loaded).task
+                seen = view(loaded)
+                task = seen.task
                 messages += task.history
+                if (answer := seen.answer()) is not None:
+                    messages.append(answer)
                 if task.status is not None and task.status.message is not None:
                     messages.append(task.status.message)
-        return tuple(messages)
+        return tuple(messages[max(0, len(messages) - limit) :])
 
     # --- shutting down
 

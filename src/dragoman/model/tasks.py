@@ -3,9 +3,9 @@
 from enum import Enum
 from typing import Any, NamedTuple
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
-from dragoman.model.messages import Artifact, Message
+from dragoman.model.messages import Artifact, Message, Role
 
 
 class TaskState(str, Enum):
@@ -115,3 +115,20 @@ class View(Struct, frozen=True, kw_only=True, gc=False):
     status_at: int = 0
     origin: str = ""
     partial: bool = False
+
+    def answer(self) -> Message | None:
+        """What a completed task delivered, as the message it would be in a conversation: words and data, no files."""
+        task = self.task
+        if task.status is None or task.status.state is not TaskState.COMPLETED:
+            return None
+        parts = tuple(
+            part
+            for artifact in task.artifacts
+            for part in artifact.parts
+            if part.text not in (UNSET, "") or part.data is not UNSET
+        )
+        if not parts:
+            return None
+        return Message(
+            message_id=f"{self.uid}.answer", context_id=task.context_id, task_id=task.id, role=Role.AGENT, parts=parts
+        )
