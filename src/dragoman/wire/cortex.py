@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from dragoman.model import errors as e
 from dragoman.model.facts import AnyFact, Chunk, StatusFact
 from dragoman.model.messages import Message, Role
-from dragoman.model.operations import TaskRef
-from dragoman.model.tasks import Task, TaskState, TaskStatus, View
+from dragoman.model.operations import TaskPage, TaskRef
+from dragoman.model.tasks import TaskState, TaskStatus, View
 from dragoman.wire import cards, liberal, p10
 from dragoman.wire.dialect import Dialect, Encode
 from dragoman.wire.errors import PLAIN, TABLE, Words
@@ -26,43 +26,23 @@ METHODS = {**p10.METHODS, "GetAgentCard": "GetExtendedAgentCard"}
 STATUSES = {**dict.fromkeys(TABLE, 500), e.MethodNotFound: 404}
 
 
-def _seen(view: View) -> View:
+def _seen(view: View, wanted: int | None) -> View:
     """A task nobody works on yet is working here, and what it answered stands in the conversation too."""
     task = view.task
     status = task.status or TaskStatus()
     if status.state is TaskState.SUBMITTED:
-        task = replace(task, status=replace(status, state=TaskState.WORKING))
-    elif answer := _unsaid(view.uid, task):
-        task = replace(task, history=(*task.history, answer))
-    return view if task is view.task else replace(view, task=task)
-
-
-def _unsaid(uid: str, task: Task) -> Message | None:
-    """What a completed task answered in artifacts only, as a message."""
-    if task.status is None or task.status.state is not TaskState.COMPLETED:
-        return None
-    if not task.history or task.history[-1].role is not Role.USER:
-        return None
-    texts = tuple(part for artifact in task.artifacts for part in artifact.parts if isinstance(part.text, str))
-    if not texts:
-        return None
-    return Message(
-        message_id=f"{uid}.answer", context_id=task.context_id, task_id=task.id, role=Role.AGENT, parts=texts
-    )
+        return replace(view, task=replace(task, status=replace(status, state=TaskState.WORKING)))
+    answer = view.answer() if wanted != 0 else None
+    if answer is None:
+        return view
+    history = (*task.history, answer)
+    return replace(view, task=replace(task, history=history[-wanted:] if wanted else history))
 
 
 def write_item(value: View | Message) -> bytes:
-    written = p10.write_item(value if isinstance(value, Message) else _seen(value))
+    written = p10.write_item(value)
     inner = written[written.index(b":") + 1 : -1]
     return b"%b,%b" % (written[:-1], inner[1:])
-
-
-def _write_first(value: View | Message) -> bytes:
-    return p10.write_item(value if isinstance(value, Message) else _seen(value))
-
-
-def write_task(view: View) -> bytes:
-    return p10.write_task(_seen(view))
 
 
 # --- to the letter ----------------------------------------------------------------------------------------
@@ -79,16 +59,15 @@ def _status(status: TaskStatus) -> dict[str, Any]:
 
 
 def _bare(view: View) -> bytes:
-    task = _seen(view).task
-    return _encode(
-        {
-            "id": task.id,
-            "contextId": task.context_id,
-            "status": _status(task.status or TaskStatus()),
-            "artifacts": task.artifacts,
-            "history": [_lowered(message) for message in task.history],
-        }
-    )
+    task = view.task
+    found: dict[str, Any] = {
+        "id": task.id,
+        "contextId": task.context_id,
+        "status": _status(task.status or TaskStatus()),
+        "artifacts": task.artifacts,
+        "history": [_lowered(message) for message in task.history],
+    }
+    return _encode(found if task.metadata is None else {**found, "metadata": task.metadata})
 
 
 def _literal_item(value: View | Message) -> bytes:
@@ -99,6 +78,10 @@ def _literal_first(value: View | Message) -> bytes:
     if isinstance(value, Message):
         return b'{"message":%b}' % _encode(_lowered(value))
     return b'{"task":%b}' % _bare(value)
+
+
+def _literal_page(page: TaskPage) -> bytes:
+    return b'{"tasks":[%b],"nextPageToken":%b}' % (b",".join(map(_bare, page.views)), _encode(page.next_page_token))
 
 
 def literal(ref: TaskRef) -> Encode:
@@ -127,11 +110,13 @@ def dialect(style: Style, wire: WireSettings) -> Dialect:
         name=f"cortex {style}",
         origin="cortex",
         methods=METHODS,
-        read=liberal.read,
-        read_fields=liberal.read_fields,
+        read=liberal.read_whole,
+        read_fields=liberal.read_whole_fields,
         item=write_item if union else _literal_item if exact else p10.write_item,
-        task=_bare if exact else write_task,
-        opening=_literal_first if exact else _write_first,
+        task=_bare if exact else p10.write_task,
+        page=_literal_page if exact else p10.write_page,
+        opening=_literal_first if exact else p10.write_item,
+        look=_seen,
         card=cards.union,
         events=both(p10.events, literal) if union else literal if exact else p10.events,
         finals=style != "plain",

@@ -7,10 +7,22 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dragoman.model.facts import AnyFact
 from dragoman.model.messages import Message
-from dragoman.model.operations import Operation, Policy, PushConfig, PushPage, SendMessage, TaskPage, TaskRef
+from dragoman.model.operations import (
+    GetTask,
+    ListTasks,
+    Operation,
+    Policy,
+    PushConfig,
+    PushPage,
+    SendMessage,
+    SubscribeToTask,
+    TaskPage,
+    TaskRef,
+)
 from dragoman.model.tasks import View
 from dragoman.wire.cards import CardSource
 from dragoman.wire.errors import PLAIN, Fault, Words, fault
@@ -40,8 +52,9 @@ class Dialect(Struct, frozen=True, kw_only=True):
     `news` is what a webhook of this dialect is told, of media type `news_type`: it takes what there is to tell and the
     hook's `event_types`, and answers b"" for what this hook is not told.
 
-    `details` says whether errors carry a list of them. `heirs` are the dialects that answer for tasks of their origin,
-    where several share a method's name. `exact` compares `A2A-Version` as it stands.
+    `look` is how this dialect sees a task, where that is not as it stands; its second argument is how many messages of
+    history were asked for. `details` says whether errors carry a list of them. `heirs` are the dialects that answer for
+    tasks of their origin, where several share a method's name. `exact` compares `A2A-Version` as it stands.
     """
 
     name: str
@@ -62,6 +75,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     news: Callable[[Told, tuple[str, ...]], bytes]
     news_type: str = "application/json"
     opening: Callable[[View | Message], bytes | tuple[bytes, ...]] | None = None
+    look: Callable[[View, int | None], View] | None = None
     finals: bool = True
     framing: Framing = "wrapped"
     first_framing: Framing = "wrapped"
@@ -76,14 +90,21 @@ class Dialect(Struct, frozen=True, kw_only=True):
     def fault(self, error: BaseException) -> Fault:
         return fault(error, self.words)
 
+    def seen(self, operation: Operation, view: View) -> View:
+        """The task as this dialect sees it."""
+        return view if self.look is None else self.look(view, _wanted(operation))
+
     def encode(self, operation: Operation, value: Value) -> bytes:
         """A result. b"" stands for nothing, which each binding shows in its own way."""
         match value:
             case View():
-                return self.item(value) if isinstance(operation, SendMessage) else self.task(value)
+                view = self.seen(operation, value)
+                return self.item(view) if isinstance(operation, SendMessage) else self.task(view)
             case Message():
                 return self.item(value)
             case TaskPage():
+                if self.look is not None:
+                    value = replace(value, views=tuple([self.seen(operation, view) for view in value.views]))
                 return self.page(value)
             case PushConfig():
                 return self.push(value)
@@ -93,3 +114,10 @@ class Dialect(Struct, frozen=True, kw_only=True):
                 return self.card(value)
             case None:
                 return b""
+
+
+def _wanted(operation: Operation) -> int | None:
+    """How many messages of history were asked for."""
+    if isinstance(operation, SendMessage):
+        return operation.configuration.history_length
+    return operation.history_length if isinstance(operation, GetTask | ListTasks | SubscribeToTask) else None

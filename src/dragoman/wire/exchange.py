@@ -117,8 +117,11 @@ class Exchange(ABC):
         """The stream's first frame: a task as it stands, or the only message there will be."""
         if isinstance(first, View):
             self._belongs(first.origin)
+            shown = self._dialect.seen(self.operation, first)
+        else:
+            shown = first
         dialect = self._dialect
-        payload = _lines((dialect.opening or dialect.item)(first))
+        payload = _lines((dialect.opening or dialect.item)(shown))
         before, after = self._framing(dialect.first_framing)
         ahead = b""
         if isinstance(payload, tuple):

@@ -288,6 +288,8 @@ def _of_hook(build: Callable[..., Operation], *, config: bool) -> Read:
     return read
 
 
+EVERYTHING = 10_000  # what a list answers at most, and where a system's lists have no pages, without being asked
+
 _history = Field("history_length", "historyLength", integer(0))
 READERS: Mapping[str, Read] = {
     "SendMessage": _send(SendMessage),
@@ -298,7 +300,7 @@ READERS: Mapping[str, Read] = {
         _tenant,
         Field("context_id", "contextId", ident),
         Field("status", "status", state),
-        Field("page_size", "pageSize", integer(1, 100), also=("limit",)),
+        Field("page_size", "pageSize", integer(1, EVERYTHING), also=("limit",)),
         Field("page_token", "pageToken", text),
         _history,
         Field("status_timestamp_after", "statusTimestampAfter", instant),
@@ -376,3 +378,15 @@ def read(name: str, raw: bytes, wire: WireSettings) -> Operation:
 def read_fields(name: str, fields: Any, wire: WireSettings, query: bool) -> Operation:
     sheet = Sheet(wire, query=query)
     return finish(sheet, READERS[name](sheet, fields, ""))
+
+
+def read_whole(name: str, raw: bytes, wire: WireSettings) -> Operation:
+    """As `read`, for systems whose lists are of everything unless a client asks for less."""
+    return read(name, raw, wire) if name != "ListTasks" else read_whole_fields(name, parse(raw), wire, False)
+
+
+def read_whole_fields(name: str, fields: Any, wire: WireSettings, query: bool) -> Operation:
+    operation = read_fields(name, fields, wire, query)
+    if isinstance(operation, ListTasks) and operation.page_size is None:
+        return msgspec.structs.replace(operation, page_size=EVERYTHING)
+    return operation

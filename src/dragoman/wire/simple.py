@@ -6,7 +6,7 @@ origin says whose words it is answered in.
 
 import re
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -41,8 +41,13 @@ METHODS = {
 }
 OWN = {name: METHODS[name] for name in METHODS if name not in k03.METHODS}
 WORDS = Words({e.ExtendedCardNotConfigured: -32004, e.ExtensionRequired: -32007, e.VersionNotSupported: -32008})
-POLICY = Policy(first=False, cancel_again=frozenset(), resume_by_context=True, single_hook=True, missing_hook="none")
-EVERYTHING = 10_000  # what a list without a limit answers at most
+POLICY = Policy(
+    first=False,
+    cancel_again=frozenset(),
+    resume_by_context=True,
+    single_hook=True,
+    missing_hook="none",
+)
 
 _STATES = {state: name.replace("-", "_") for state, name in STATES.items()}
 
@@ -175,18 +180,12 @@ def write_news(told: Told, types: tuple[str, ...]) -> bytes:
 
 
 def read_fields(name: str, fields: Any, wire: WireSettings, query: bool) -> Operation:
-    if name != "ListTasks" or not isinstance(fields, dict):
-        return liberal.read_fields(name, fields, wire, query)
-    members = cast("JsonObject", fields)
-    operation = liberal.read_fields(name, members, wire, query)
-    assert isinstance(operation, ListTasks)
-    return replace(operation, include_artifacts=True, page_size=operation.page_size or EVERYTHING)
+    operation = liberal.read_whole_fields(name, fields, wire, query)
+    return replace(operation, include_artifacts=True) if isinstance(operation, ListTasks) else operation
 
 
 def read(name: str, raw: bytes, wire: WireSettings) -> Operation:
-    if name != "ListTasks":
-        return liberal.read(name, raw, wire)
-    return read_fields(name, liberal.parse(raw), wire, False)
+    return liberal.read(name, raw, wire) if name != "ListTasks" else read_fields(name, liberal.parse(raw), wire, False)
 
 
 def dialect(style: Style, wire: WireSettings, methods: dict[str, str] = METHODS) -> Dialect:
