@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dragoman.model.cards import Extension, Interface, Profile, Provider, Skill
 from dragoman.wire.cards import CardSource, render, variant
@@ -112,6 +113,20 @@ def test_the_union_is_both_and_where_older_clients_look() -> None:
         name: old[name] for name in old if name != "capabilities"
     }
     assert both["capabilities"] == {**old["capabilities"], "extendedAgentCard": True}
+
+
+def test_cortex_finds_its_members_where_it_asks_for_the_new_card() -> None:
+    profile = replace(BARE, transitions=True)
+    source = CardSource(profile=profile, interfaces=(RPC_10, RPC_03), root="https://t.example", cortex=True)
+    new = json.loads(render(source, "1.0"))
+    assert new["interfaces"] == json.loads(render(source, ""))["interfaces"]
+    assert new["interfaces"][0]["protocol"] == "json-rpc" and "protocol" not in new["interfaces"][1]
+    assert new["capabilities"]["stateTransitionHistory"]
+    assert not LEGACY & set(new)
+    strict = CardSource(profile=profile, interfaces=(RPC_10,), root="https://t.example", cortex=True)
+    for version in ("1.0", ""):
+        only = json.loads(render(strict, version))
+        assert "interfaces" not in only and "stateTransitionHistory" not in only["capabilities"]
 
 
 def test_new_interfaces_come_first_in_the_order_given() -> None:

@@ -37,7 +37,9 @@ def render(source: CardSource, version: str) -> bytes:
 
 
 def pure_10(source: CardSource) -> bytes:
-    return msgspec.json.encode(_common(source) | _members_10(source))
+    """The 1.0 card; where Cortex is served, with what its clients look for: they ask in this version."""
+    card = _common(source) | _members_10(source)
+    return msgspec.json.encode(_with_older(card, source) if source.cortex and _members_03(source) else card)
 
 
 def pure_03(source: CardSource) -> bytes:
@@ -54,11 +56,14 @@ def pure_03(source: CardSource) -> bytes:
 def union(source: CardSource) -> bytes:
     legacy = _members_03(source)
     card = _common(source) | _members_10(source) | legacy
-    if legacy:
-        card["interfaces"] = _older(source)
-        if source.profile.transitions:
-            card["capabilities"] = card["capabilities"] | {"stateTransitionHistory": True}
-    return msgspec.json.encode(card)
+    return msgspec.json.encode(_with_older(card, source) if legacy else card)
+
+
+def _with_older(card: dict[str, Any], source: CardSource) -> dict[str, Any]:
+    capabilities = card["capabilities"]
+    if source.profile.transitions:
+        capabilities = capabilities | {"stateTransitionHistory": True}
+    return card | {"interfaces": _older(source), "capabilities": capabilities}
 
 
 def _older(source: CardSource) -> list[dict[str, str]]:
