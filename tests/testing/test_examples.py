@@ -83,6 +83,15 @@ async def test_the_help_desk_routes_what_it_gets() -> None:
         assert (await asked(client, Part(data=1)))[:2] == (TaskState.REJECTED, "Say what the trouble is.")
 
 
+async def test_the_toolbox_shows_its_tools_and_remembers_the_conversation() -> None:
+    made = example("toolbox").agent
+    assert [skill.name for skill in made.profile.skills] == ["Db Query", "Word Count"]
+    async with Client(made) as client:
+        state, said, first = await asked(client, "Bob")
+        assert (state, said) == (TaskState.COMPLETED, "tea, cups")
+        assert (await asked(client, "and so on", context=first.context_id))[1] == "3 words, after 2 messages."
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_every_example_says_what_it_shows(path: Path) -> None:
     assert path.read_text().startswith('"""')

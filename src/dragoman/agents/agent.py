@@ -13,6 +13,7 @@ from dragoman.agents.incoming import Incoming
 from dragoman.agents.schema import Misfit
 from dragoman.agents.signature import read
 from dragoman.agents.threads import SLOTS, Threads
+from dragoman.agents.tools import Tool, registered, skills
 from dragoman.agents.turn import Calls, Ended, Turn, output_of
 from dragoman.model.cards import Extension, Profile, Provider, Skill
 from dragoman.model.errors import AgentError, InvalidParams, Violation
@@ -69,6 +70,37 @@ class Agent:
         self._router: Router | None = None
         self._threads = Threads(threads)
         self._profile: Profile | None = None
+
+    @classmethod
+    def from_tools(
+        cls,
+        tools: Sequence[Tool | Callable[..., Any]],
+        name: str = "Tools",
+        *,
+        run: Callable[..., Any] | None = None,
+        **words: Any,
+    ) -> "Agent":
+        """An agent and its card made of a tool registry: functions, or `Tool`s with words of their own.
+
+        With `run`, every message goes to that function, whatever tools it uses then (the skill a message names is in
+        `turn.metadata`); without, each tool's function is a skill of its own. An agent without tools shows a coding
+        agent's skills and needs `run`. `words` are those of `Agent(...)`. Raises ValueError.
+        """
+        registry = [registered(tool) for tool in tools]
+        functions = {tool.name: tool.run for tool in registry}
+        agent = cls(name, **words)
+        agent._base = replace(agent._base, transitions=True)
+        cards = skills(registry)
+        for card in cards:
+            function = run or functions.get(card.id)
+            if function is None:
+                raise ValueError(f"Nothing does the work of {card.id!r}: give the tool a function, or the agent run=")
+            agent.skill(
+                id=card.id, name=card.name, description=card.description, tags=card.tags, examples=card.examples
+            )(function)
+        if run is not None:
+            agent.router(lambda incoming: cards[0].id)
+        return agent
 
     # --- for authors ---------------------------------------------------------------------------------
 

@@ -114,7 +114,7 @@ class Dressed:
         profile = agent.profile
         self.profile: Profile = replace(
             profile,
-            transitions=preset.transitions,
+            transitions=preset.transitions or profile.transitions,
             extensions=(*profile.extensions, *(each for each in preset.extensions if each not in profile.extensions)),
             **text,
         )
