@@ -313,6 +313,12 @@ class Clock(Protocol):
         ...
 
 
+class Resolver(Protocol):
+    async def resolve(self, host: str) -> Sequence[str]:
+        """The addresses a name leads to, in the order to try them; none when it leads nowhere. Judges nothing."""
+        ...
+
+
 class Ids(Protocol):
     def uid(self) -> str:
         """A UUIDv7: unique, and later ones sort after earlier ones."""
