@@ -1,6 +1,6 @@
 """What adapters promise. The words here are the contract; `tests/conformance` holds every adapter to it."""
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
@@ -287,6 +287,18 @@ class Screen(Protocol):
     async def admit(self, url: str) -> None:
         """Raises InvalidParams for a URL that may not be called, in plain words and without what it resolved to. Its
         violation names no field; whoever asks knows where the URL stood."""
+        ...
+
+
+class Signer(Protocol):
+    """Signs in this deployment's name. Whoever wants to check finds the public keys at `/.well-known/jwks.json`."""
+
+    def token(self, claims: Mapping[str, Any]) -> str:
+        """A JWT over the claims: compact, with the algorithm and the key's id in its head."""
+        ...
+
+    def jwks(self) -> bytes:
+        """The public keys as a JWK Set in JSON: the one that signs now, and those that signed before."""
         ...
 
 
