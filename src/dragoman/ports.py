@@ -290,11 +290,22 @@ class Screen(Protocol):
         ...
 
 
+class Sealed(Struct, frozen=True):
+    """A detached signature as JWS writes it, base64url without padding: whoever checks it has the payload already."""
+
+    protected: str
+    signature: str
+
+
 class Signer(Protocol):
     """Signs in this deployment's name. Whoever wants to check finds the public keys at `/.well-known/jwks.json`."""
 
     def token(self, claims: Mapping[str, Any]) -> str:
         """A JWT over the claims: compact, with the algorithm and the key's id in its head."""
+        ...
+
+    def seal(self, payload: bytes) -> Sealed:
+        """A signature over the payload that goes beside it."""
         ...
 
     def jwks(self) -> bytes:

@@ -25,7 +25,7 @@ def test_the_parts_defaults_are_the_documented_ones() -> None:
     assert wiring.door(Settings()) == GatewaySettings(hosts=("127.0.0.1",))
 
 
-ELSEWHERE = {"port", "allow_public", "store", "max_size", "cached_contexts", "log_level", "log_format"}
+ELSEWHERE = {"port", "allow_public", "store", "max_size", "cached_contexts", "log_level", "log_format", "signing_keys"}
 """What is read where it is used: by the listener, the checks, the store and the logs."""
 
 

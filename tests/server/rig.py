@@ -14,6 +14,7 @@ from dragoman.model.facts import Entry, Settled, Started
 from dragoman.model.messages import Message, Part, Role
 from dragoman.model.operations import Call, TaskPage, TaskRef
 from dragoman.model.tasks import Task, TaskState, TaskStatus, View
+from dragoman.ports import Signer
 from dragoman.server.asgi import Site
 from dragoman.server.run import Listener
 from dragoman.server.settings import ServerSettings
@@ -162,9 +163,11 @@ def site(
     settings: ServerSettings | None = None,
     gateway: GatewaySettings | None = None,
     agents: dict[str, Any] | None = None,
+    signer: Signer | None = None,
 ) -> Site:
     agents = agents or {"": ScriptedAgent()}
-    return Site(gateway=Gateway(engine=engine, agents=agents, settings=gateway), settings=settings)
+    gate = Gateway(engine=engine, agents=agents, settings=gateway)
+    return Site(gateway=gate, settings=settings, signer=signer)
 
 
 class Answer(NamedTuple):
@@ -266,10 +269,11 @@ async def running(
     agents: dict[str, Any] | None = None,
     wrap: Callable[[Site], Any] | None = None,
     tls: ssl.SSLContext | None = None,
+    signer: Signer | None = None,
 ) -> AsyncGenerator[Running]:
     """Listening while inside; afterwards nothing is left: no task, no connection, no timer that matters."""
     engine = engine or ScriptedEngine()
-    served = site(engine, settings=settings, gateway=gateway, agents=agents)
+    served = site(engine, settings=settings, gateway=gateway, agents=agents, signer=signer)
     listener = Listener(served, engine, port=0, settings=settings, tls=tls)
     if wrap is not None:
         listener.config.loaded_app = wrap(served)

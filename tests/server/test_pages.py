@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from dragoman.auth.keys import SigningKeys, generate, parse_keys
 from dragoman.gateway.settings import GatewaySettings
 from dragoman.model.cards import Extension, Profile, Skill
 from dragoman.server.openapi import LEGACY, MODERN
+from dragoman.server.pages import JWKS
 from dragoman.server.settings import ServerSettings
 from dragoman.wire.k03 import K03
 from dragoman.wire.p10 import P10
@@ -327,6 +329,42 @@ async def test_a_card_for_a_page_varies_by_page_too() -> None:
     async with running(gateway=GatewaySettings(origins=("*",))) as server:
         answer = await server.ask(get(CARDS[0], Origin=PAGE))
         assert answer.headers["vary"] == "Host, A2A-Version, Origin"
+
+
+# --- keys
+
+
+def keys() -> SigningKeys:
+    return SigningKeys([*parse_keys(generate("ES256")), *parse_keys(generate("RS256"))])
+
+
+async def test_public_keys_are_published_at_the_root_to_be_kept() -> None:
+    signer = keys()
+    async with running(signer=signer, settings=ServerSettings(card_max_age=77)) as server:
+        answer = await server.ask(get(JWKS))
+        assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+        assert answer.headers["cache-control"] == "public, max-age=77"
+        assert answer.body == signer.jwks()
+        assert [key["alg"] for key in answer.json()["keys"]] == ["ES256", "RS256"]
+        again = await server.ask(get(JWKS, If_None_Match=answer.headers["etag"]))
+        assert (again.status, again.body) == (304, b"")
+        written = await server.ask(request("POST", JWKS, b"{}"))
+        assert (written.status, written.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
+        assert (await server.ask(request("OPTIONS", JWKS))).headers["allow"] == "GET, HEAD, OPTIONS"
+        assert JWKS in (await described(server))["paths"]
+
+
+async def test_keys_are_the_deployments_and_not_an_agents() -> None:
+    agents = {"": ScriptedAgent(), "desk": ScriptedAgent()}
+    async with running(signer=keys(), agents=agents) as server:
+        assert (await server.ask(get(f"/agents/desk{JWKS}"))).status == 404
+        assert JWKS not in (await server.ask(get("/agents/desk/openapi.json"))).json()["paths"]
+
+
+async def test_without_keys_none_are_published() -> None:
+    async with running() as server:
+        assert (await server.ask(get(JWKS))).status == 404
+        assert JWKS not in (await described(server))["paths"]
 
 
 # --- the description

@@ -82,6 +82,10 @@ class LimitSettings(Struct, frozen=True, kw_only=True):
     patience: Seconds = Seconds(600)
 
 
+class SigningSettings(Struct, frozen=True, kw_only=True):
+    keys: tuple[str, ...] = ()
+
+
 class LogSettings(Struct, frozen=True, kw_only=True):
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["auto", "human", "json"] = "auto"
@@ -95,6 +99,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     server: ServerSettings = ServerSettings()
     store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()
+    signing: SigningSettings = SigningSettings()
     log: LogSettings = LogSettings()
     origins: dict[str, str] = {}
 
@@ -106,6 +111,7 @@ SECTIONS: dict[str, type[Struct]] = {
     "server": ServerSettings,
     "store": StoreSettings,
     "limits": LimitSettings,
+    "signing": SigningSettings,
     "log": LogSettings,
 }
 
@@ -114,7 +120,7 @@ def flat(section: str, key: str) -> str:
     """A setting's name outside the file, where sections don't exist."""
     if (section, key) == ("store", "url"):
         return "store"
-    return f"{section.removesuffix('s')}_{key}" if section in ("log", "limits") else key
+    return f"{section.removesuffix('s')}_{key}" if section in ("log", "limits", "signing") else key
 
 
 NAMES: dict[str, tuple[str, str]] = {

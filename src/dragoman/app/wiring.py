@@ -6,6 +6,7 @@ from dragoman.app import checks
 from dragoman.app.loading import is_agent, slug_of, take
 from dragoman.app.profiles import PRESETS, dress
 from dragoman.app.settings import Settings, SettingsError
+from dragoman.app.signing import signer
 from dragoman.app.stores import MemoryChoice, choose
 from dragoman.app.system import SortedIds, SystemClock
 from dragoman.bus.local import LocalBus
@@ -141,7 +142,7 @@ class Works:
             limits=limits(settings),
         )
         gateway = Gateway(engine=self._engine, agents=agents, settings=door(settings))
-        self.site = Site(gateway=gateway, settings=serving(settings), wire=reading(settings))
+        self.site = Site(gateway=gateway, settings=serving(settings), wire=reading(settings), signer=signer(settings))
 
     async def start(self) -> None:
         await self._engine.start()

@@ -14,6 +14,7 @@ from dragoman.gateway.gateway import Gateway
 from dragoman.model.errors import BodyTooLarge, DragomanError, InvalidRequest, StoreError
 from dragoman.model.messages import Message
 from dragoman.model.operations import GetExtendedCard
+from dragoman.ports import Signer
 from dragoman.server.pages import Pages, Readiness
 from dragoman.server.record import Record
 from dragoman.server.settings import ServerSettings
@@ -52,14 +53,19 @@ class Site:
     """Everything served at one address. Its engine must have started; `readiness` is what /readyz says meanwhile."""
 
     def __init__(
-        self, *, gateway: Gateway, settings: ServerSettings | None = None, wire: WireSettings | None = None
+        self,
+        *,
+        gateway: Gateway,
+        settings: ServerSettings | None = None,
+        wire: WireSettings | None = None,
+        signer: Signer | None = None,
     ) -> None:
         settings = settings or ServerSettings()
         self.readiness = Readiness()
         self._gateway = gateway
         self._wire = wire or WireSettings()
         self._mounts = table(self._wire)
-        self._pages = Pages(gateway, self.readiness, settings)
+        self._pages = Pages(gateway, self.readiness, settings, signer)
         self._sharing = Sharing(gateway.door)
         self._body_limit = settings.body_limit
         self._keepalive = settings.keepalive_seconds
@@ -117,7 +123,7 @@ class Site:
             reading = "GET" if method == "HEAD" else method
             inbound = Inbound(reading, rest, query, headers, b"")
             if method == "OPTIONS":
-                return self._options(inbound), desk
+                return self._options(desk, inbound), desk
             if (page := self._pages.find(desk, inbound, scope)) is not None:
                 return page, desk
             body = await self._body(headers, receive)
@@ -164,9 +170,9 @@ class Site:
             raise BodyTooLarge(limit)
         return b"".join(pieces)
 
-    def _options(self, inbound: Inbound) -> Reply:
+    def _options(self, desk: Desk, inbound: Inbound) -> Reply:
         """What may be done with this path; and, to a page of an allowed origin, that it may do so."""
-        allowed = self._pages.verbs(inbound.path)
+        allowed = self._pages.verbs(desk, inbound.path)
         if not allowed:
             probe = understand(inbound, self._wire, self._mounts)
             if not isinstance(probe, Reply) or probe.status != 405:

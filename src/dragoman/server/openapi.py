@@ -13,7 +13,7 @@ from dragoman.model.cards import Profile
 from dragoman.model.messages import Artifact, Message
 from dragoman.model.operations import GetPush, GetTask, ListPush, ListTasks, Operation, PushConfig, SendMessage
 from dragoman.model.tasks import Task, TaskStatus
-from dragoman.server.pages import ALIVE, CARDS, OPENAPI, READY
+from dragoman.server.pages import ALIVE, CARDS, JWKS, OPENAPI, READY
 from dragoman.wire import rest
 from dragoman.wire.k03 import K03
 from dragoman.wire.p03 import P03
@@ -150,8 +150,8 @@ UNOFFICIAL = ("headerName", "eventTypes", "origin")  # what a push configuration
 NAMED = (*BODIES.values(), *ANSWERS.values(), StreamResponse, ErrorResponse, JsonRpcRequest, JsonRpcResponse, Health)
 
 
-def describe(root: str, profile: Profile) -> dict[str, Any]:
-    """The description of the agent that lives at `root`."""
+def describe(root: str, profile: Profile, *, keys: bool = False) -> dict[str, Any]:
+    """The description of the agent that lives at `root`; with `keys`, public keys of ours lie there too."""
     _, components = msgspec.json.schema_components(
         list(dict.fromkeys(NAMED)), ref_template="#/components/schemas/{name}"
     )
@@ -167,6 +167,8 @@ def describe(root: str, profile: Profile) -> dict[str, Any]:
     for path in CARDS:
         summary = f"The agent's card; A2A-Version {P10.version} or {P03.version} asks for that version alone"
         paths[path] = {"get": _page(summary, {"type": "object"})}
+    if keys:
+        paths[JWKS] = {"get": _page("The keys our signatures are checked with, a JWK Set", {"type": "object"})}
     paths[OPENAPI] = {"get": _page("This description", {"type": "object"})}
     return {
         "openapi": "3.1.0",

@@ -1,4 +1,4 @@
-"""Everything served beside the protocol: cards, probes and the description of our own HTTP interface."""
+"""Everything served beside the protocol: cards, public keys, probes and the description of our own HTTP interface."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -7,7 +7,9 @@ import msgspec
 
 from dragoman.gateway.desk import Desk
 from dragoman.gateway.gateway import Gateway
+from dragoman.ports import Signer
 from dragoman.server.cards import Cards
+from dragoman.server.kept import Kept
 from dragoman.server.settings import ServerSettings
 from dragoman.wire.cards import variant
 from dragoman.wire.classify import version_of
@@ -18,6 +20,7 @@ CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json", "/api/a2a/ag
 ALIVE = ("/healthz", "/health", "/ping")
 READY = "/readyz"
 OPENAPI = "/openapi.json"
+JWKS = "/.well-known/jwks.json"
 
 _JSON: Headers = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
 _VERBS = "GET, HEAD, OPTIONS"
@@ -33,12 +36,15 @@ class Readiness:
 
 
 class Pages:
-    def __init__(self, gateway: Gateway, readiness: Readiness, settings: ServerSettings) -> None:
+    def __init__(
+        self, gateway: Gateway, readiness: Readiness, settings: ServerSettings, signer: Signer | None = None
+    ) -> None:
         self._gateway = gateway
         self._readiness = readiness
         self._cards = Cards(max_age=settings.card_max_age, most=settings.card_cache)
         self._probes = frozenset((*ALIVE, READY))
         self._cards_at = frozenset(CARDS)
+        self._keys = Kept(signer.jwks(), settings.card_max_age) if signer else None
 
     def open(self, path: str, method: str) -> Reply | None:
         """Probes: open to everybody, whatever Host they use; they tell nothing but whether we live."""
@@ -57,15 +63,17 @@ class Pages:
     def find(self, desk: Desk, inbound: Inbound, scope: Mapping[str, Any]) -> Reply | None:
         """The page at this path, if one is there. Raises WrongVerb for writing to it."""
         path = inbound.path
-        if path not in self._cards_at and path != OPENAPI:
+        if not self._has(desk, path):
             return None
         if inbound.method != "GET":
             raise WrongVerb(_VERBS)
+        if path == JWKS and self._keys is not None:
+            return self._keys.reply(inbound.headers)
         base = self.base(inbound.headers, scope)
         if path == OPENAPI:
             from dragoman.server.openapi import describe  # large, and few ask for it
 
-            body = msgspec.json.encode(describe(base + desk.path, desk.profile))
+            body = msgspec.json.encode(describe(base + desk.path, desk.profile, keys=self._has(desk, JWKS)))
             return Reply(200, ((b"content-type", b"application/json"), (b"vary", b"Host")), body)
         return self._cards.reply(desk, base, variant(version_of(inbound)), inbound.headers)
 
@@ -73,9 +81,13 @@ class Pages:
         root: str = scope.get("root_path", "").rstrip("/")
         return self._gateway.door.base(headers, scope.get("scheme", "http"), root)
 
-    def verbs(self, path: str) -> bytes:
+    def verbs(self, desk: Desk, path: str) -> bytes:
         """What may be done with the page at this path; nothing if there is none."""
-        return _VERBS.encode() if path in self._cards_at or path == OPENAPI else b""
+        return _VERBS.encode() if self._has(desk, path) else b""
+
+    def _has(self, desk: Desk, path: str) -> bool:
+        # The keys are the deployment's, not an agent's: they lie at our root alone.
+        return path in self._cards_at or path == OPENAPI or (path == JWKS and not desk.path and self._keys is not None)
 
 
 def _status(word: str) -> bytes:
