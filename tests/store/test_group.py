@@ -90,11 +90,10 @@ async def test_a_file_that_breaks_while_open_is_a_plain_store_error(tmp_path: Pa
     await store.open()
     await store.append(new("u"))
     await store.append(new("v"))
-    store._reader.close()
+    store._committed.close()
     with pytest.raises(StoreError) as failed:
         await store.head(OURS, "u")
     assert "log.db" not in str(failed.value)
-    store._reader = store._connect()
     await store.close()
 
 

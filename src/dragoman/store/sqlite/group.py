@@ -5,7 +5,7 @@ one refused append never touches the others, and the transaction itself needs no
 """
 
 from asyncio import Future
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from itertools import chain
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from dragoman.ports import Append, Appended, Checkpoint, KeyRecord, New
 from dragoman.store.keys import written
 from dragoman.store.leases import claimed, deadline, unattended
 from dragoman.store.sqlite.reading import STATES, Known, encode
+from dragoman.store.sqlite.recent import Committed
 from dragoman.store.sqlite.statements import SIZES, SQL, rows
 
 # A row of facts is read and decoded whole, so its size bounds what a reader takes more than it asked for. No row
@@ -54,18 +55,10 @@ class Waiting(NamedTuple):
     done: "Future[Any]"
 
 
-class Sources(NamedTuple):
-    """What deciding may ask of the committed state."""
-
-    task: Callable[[Scope, str], Known | None]
-    named: Callable[[Scope, str], Known | None]
-    key: Callable[[Scope, str], KeyRecord | None]
-
-
 class Group:
     """One transaction in the making. `careful` looks before it leaps where otherwise a unique index would object."""
 
-    def __init__(self, sources: Sources, next_n: int, now: int, careful: bool = False) -> None:
+    def __init__(self, committed: Committed, next_n: int, now: int, careful: bool = False) -> None:
         self.waiting: list[Waiting] = []
         self.answers: list[tuple[Future[Any], Any]] = []
         self.extensions: list[tuple[str, Sequence[AnyFact]]] = []
@@ -73,7 +66,7 @@ class Group:
         self.size = 0
         self.next_n = next_n
         self.settles = False
-        self._sources = sources
+        self._committed = committed
         self._now = now
         self._careful = careful
         self._before: dict[str, Known | None] = {}
@@ -130,9 +123,9 @@ class Group:
         return Appended(head, before.seq + 1)
 
     def _begin(self, wish: Append, guard: New) -> Known:
-        if guard.key and (record := self._sources.key(wish.scope, guard.key.key)):
+        if guard.key and (record := self._committed.key(wish.scope, guard.key.key)):
             raise KeyTaken(record)
-        if (self._careful or guard.id != wish.uid) and (other := self._sources.named(wish.scope, guard.id)):
+        if (self._careful or guard.id != wish.uid) and (other := self._committed.named(wish.scope, guard.id)):
             raise Conflict(other.head)
         if wish.uid in self.heads:
             raise Conflict
@@ -157,7 +150,7 @@ class Group:
         return head.epoch
 
     def _keep(self, wish: Keep) -> None:
-        if record := self._sources.key(wish.scope, wish.record.key):
+        if record := self._committed.key(wish.scope, wish.record.key):
             raise KeyTaken(record)
         self._use(wish.scope, written(wish.record, "", self._now))
 
@@ -166,7 +159,7 @@ class Group:
     def _task(self, scope: Scope, uid: str) -> Known | None:
         task = self.heads.get(uid)
         if task is None:
-            task = self._sources.task(scope, uid)
+            task = self._committed.task(scope, uid)
             if task is not None:
                 self._before[uid] = task
         return task if task is not None and task.head.scope == scope else None

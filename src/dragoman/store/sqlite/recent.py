@@ -4,12 +4,20 @@ It is right because the file has one owner: every head that changes passes here 
 nothing can be added to it any more.
 """
 
+import sqlite3
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from sqlite3 import Connection
+from typing import TypeVar
 
+from dragoman.model.errors import StoreError
 from dragoman.model.facts import Entry
 from dragoman.model.tasks import Head, Scope
+from dragoman.ports import KeyRecord
+from dragoman.store.sqlite import reading
 from dragoman.store.sqlite.reading import Known
+
+T = TypeVar("T")
 
 # Logs are read in stretches of so many facts, so that readers with different cursors share them.
 STRETCH = 256
@@ -38,6 +46,42 @@ class Heads:
     def forget(self, uids: Iterable[str]) -> None:
         for uid in uids:
             self._heads.pop(uid, None)
+
+
+class Committed:
+    """What is in the file, asked one row at a time: from memory, or at once over a connection that only reads.
+
+    Whoever decides on the loop asks here; what takes longer than handing it to a thread belongs to a reader's thread.
+    """
+
+    def __init__(self, connection: Connection, heads: Heads) -> None:
+        self._connection = connection
+        self._heads = heads
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def task(self, scope: Scope, uid: str) -> Known | None:
+        task = self._heads.get(scope, uid)
+        if task is None and (task := self.look(lambda connection: reading.by_uid(connection, scope, uid))):
+            self._heads.keep(uid, task)
+        return task
+
+    def named(self, scope: Scope, id: str) -> Known | None:
+        task = self._heads.get(scope, id)
+        if task is not None and task.head.id == id:
+            return task
+        return self.look(lambda connection: reading.by_id(connection, scope, id))
+
+    def key(self, scope: Scope, key: str) -> KeyRecord | None:
+        return self.look(lambda connection: reading.key(connection, scope, key))
+
+    def look(self, read: Callable[[Connection], T]) -> T:
+        """Raises StoreError."""
+        try:
+            return read(self._connection)
+        except sqlite3.Error as error:
+            raise StoreError("The store could not be read") from error
 
 
 class Stretches:

@@ -16,10 +16,9 @@ from dragoman.model.tasks import Head, Scope
 from dragoman.ports import Append, Appended, Checkpoint, Clock, KeyRecord, Loaded, Page, Query
 from dragoman.store.leases import Leases
 from dragoman.store.sqlite import reading
-from dragoman.store.sqlite.group import Claim, Group, Keep, Sources, Waiting
+from dragoman.store.sqlite.group import Claim, Group, Keep, Waiting
 from dragoman.store.sqlite.ownership import Ownership
-from dragoman.store.sqlite.reading import Known
-from dragoman.store.sqlite.recent import STRETCH, Heads, Stretches
+from dragoman.store.sqlite.recent import STRETCH, Committed, Heads, Stretches
 from dragoman.store.sqlite.statements import SQL
 from dragoman.store.sqlite.sweep import bury, dig
 from dragoman.store.sqlite.writer import Clash, Synchronous, Work, Writer
@@ -101,11 +100,10 @@ class SqliteStore:
         except BaseException:
             self._ownership.give_up()
             raise
-        self._reader = self._connect()
+        self._committed = Committed(self._connect(), self._heads)
         self._spare: list[Connection] = []
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="store-reader")
-        self._sources = Sources(self._task, self._named, self._used)
-        self._next_n = 1 + self._look(lambda connection: connection.execute(SQL["last_number"]).fetchone()[0])
+        self._next_n = 1 + self._committed.look(lambda connection: connection.execute(SQL["last_number"]).fetchone()[0])
         self._open = True
 
     async def close(self) -> None:
@@ -117,7 +115,7 @@ class SqliteStore:
             self._idle = self._loop.create_future()
             await self._idle
         await self._loop.run_in_executor(None, self._pool.shutdown)
-        for connection in (self._reader, *self._spare):
+        for connection in (self._committed, *self._spare):
             connection.close()
         await self._writer.stop()
         self._ownership.give_up()
@@ -187,10 +185,10 @@ class SqliteStore:
     def _group(self) -> Group:
         """Decide what waits up to the next job, or one of those that are to be decided alone."""
         if self._alone:
-            group = Group(self._sources, self._next_n, self.now(), careful=True)
+            group = Group(self._committed, self._next_n, self.now(), careful=True)
             group.take(self._alone.popleft())
             return group
-        group = Group(self._sources, self._next_n, self.now())
+        group = Group(self._committed, self._next_n, self.now())
         queue = self._queue
         while queue and len(group.waiting) < _GROUP_WISHES and group.size < _GROUP_BYTES:
             waiting = queue[0]
@@ -203,7 +201,7 @@ class SqliteStore:
     def _write(self, group: Group, statements: list[tuple[str, Sequence[Any]]], headroom: bool) -> None:
         def written(_: None, error: BaseException | None) -> None:
             if error is None:
-                self._committed(group)
+                self._wrote(group)
             elif isinstance(error, StoreFull) and len(group.waiting) == 1 and group.settles and not headroom:
                 self._write(group, statements, headroom=True)
             else:
@@ -211,7 +209,7 @@ class SqliteStore:
 
         self._writer.submit(lambda pen: pen.write(statements, headroom), written)
 
-    def _committed(self, group: Group) -> None:
+    def _wrote(self, group: Group) -> None:
         now = self.now()
         self._next_n = group.next_n
         for uid, task in group.heads.items():
@@ -255,45 +253,28 @@ class SqliteStore:
 
         self._writer.submit(job.work, ran)
 
-    # --- what deciding asks: one row each, from memory or from the loop's own reading connection ---
-
-    def _task(self, scope: Scope, uid: str) -> Known | None:
-        task = self._heads.get(scope, uid)
-        if task is None and (task := self._look(lambda connection: reading.by_uid(connection, scope, uid))):
-            self._heads.keep(uid, task)
-        return task
-
-    def _named(self, scope: Scope, id: str) -> Known | None:
-        task = self._heads.get(scope, id)
-        if task is not None and task.head.id == id:
-            return task
-        return self._look(lambda connection: reading.by_id(connection, scope, id))
-
-    def _used(self, scope: Scope, key: str) -> KeyRecord | None:
-        return self._look(lambda connection: reading.key(connection, scope, key))
-
     # --- reading ---
 
     async def find(self, scope: Scope, id: str) -> Head | None:
-        task = self._named(scope, id)
+        task = self._committed.named(scope, id)
         return task.head if task else None
 
     async def head(self, scope: Scope, uid: str) -> Head | None:
-        task = self._task(scope, uid)
+        task = self._committed.task(scope, uid)
         return task.head if task else None
 
     async def load(self, scope: Scope, uid: str) -> Loaded | None:
-        task = self._task(scope, uid)
+        task = self._committed.task(scope, uid)
         if task is None:
             return None
         if _quick(task.head):
-            return self._look(lambda connection: reading.load(connection, scope, uid))
+            return self._committed.look(lambda connection: reading.load(connection, scope, uid))
         return await self._read(lambda connection: reading.load(connection, scope, uid))
 
     async def since(
         self, scope: Scope, uid: str, after: int, limit: int = 256, max_bytes: int = 262_144
     ) -> Sequence[Entry]:
-        task = self._task(scope, uid)
+        task = self._committed.task(scope, uid)
         after = max(0, after)
         if task is None or after >= task.head.seq:
             return ()
@@ -306,7 +287,7 @@ class SqliteStore:
         def read(connection: Connection) -> list[Entry]:
             return reading.since(connection, scope, uid, start, STRETCH, max_bytes)
 
-        stretch = self._look(read) if _quick(head) else await self._read(read)
+        stretch = self._committed.look(read) if _quick(head) else await self._read(read)
         self._stretches.keep(head, number, stretch)
         if skip < len(stretch):
             return stretch[skip : skip + limit]
@@ -317,14 +298,7 @@ class SqliteStore:
         return await self._read(lambda connection: reading.page(connection, scope, query))
 
     async def key(self, scope: Scope, key: str) -> KeyRecord | None:
-        return self._used(scope, key)
-
-    def _look(self, read: Callable[[Connection], T]) -> T:
-        """At once, on the loop's own connection: for what is quicker than asking a thread."""
-        try:
-            return read(self._reader)
-        except sqlite3.Error as error:
-            raise StoreError("The store could not be read") from error
+        return self._committed.key(scope, key)
 
     async def _read(self, read: Callable[[Connection], T]) -> T:
         """On a reader's thread: for what may take longer than the loop should wait."""
@@ -344,7 +318,7 @@ class SqliteStore:
 
     async def claim(self, scope: Scope, uid: str, replica: str, ttl: int) -> int | None:
         now = self.now()
-        task = self._task(scope, uid)
+        task = self._committed.task(scope, uid)
         if task is None or task.head.terminal or self._leases.held(uid, now):
             return None
         # Taken before it is written, so that of several who ask at once only one is let through.
@@ -381,7 +355,7 @@ class SqliteStore:
     async def due(self, limit: int) -> Sequence[Head]:
         now = self.now()
         # Asked every second; the index holds only what has a deadline.
-        return self._look(lambda connection: list(reading.heads(connection, "due", (now, limit))))
+        return self._committed.look(lambda connection: list(reading.heads(connection, "due", (now, limit))))
 
     # --- housekeeping ---
 
