@@ -26,7 +26,8 @@ def serving(
     """
     port = port or free_port()
     # What a developer has set for a server of their own must not reach ours.
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("DRAGOMAN_", "A2A_"))}
+    ours = ("DRAGOMAN_", "A2A_", "PUSH_NOTIFICATION_")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     for name in ("HOST", "PORT"):
         inherited.pop(name, None)
     command = [sys.executable, "-m", "dragoman", "serve", target, "--port", str(port), *options]

@@ -2,9 +2,10 @@
 
 import pytest
 
-from dragoman.app.checks import loopback, reach, values
+from dragoman.app.checks import addresses, loopback, reach, values
 from dragoman.app.settings import SettingsError
 from dragoman.app.sources import resolve
+from dragoman.model.errors import AddressRefused
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost", "LOCALHOST."])
@@ -50,6 +51,36 @@ def test_a_card_can_only_name_versions_there_are() -> None:
     values(resolve({"card_versions": "1.0, 0.3"}, environ={}))
     with pytest.raises(SettingsError, match=r"^card_versions: Expected 1\.0 or 0\.3, got '2\.0'"):
         values(resolve({"card_versions": "1.0,2.0"}, environ={}))
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "hint"),
+    [
+        ("PUSH_NOTIFICATION_ALLOWED_HOSTS", "workstacean,http://desk.internal", "'http://desk.internal'"),
+        ("PUSH_NOTIFICATION_ALLOWED_HOSTS", "desk.internal:0", "'desk.internal:0'"),
+        ("PUSH_NOTIFICATION_ALLOWED_CIDRS", "10.0.0.0/8,172.16.0.0/33", "'172.16.0.0/33'"),
+        ("PUSH_NOTIFICATION_ALLOWED_CIDRS", "10.1.2.3/8", "10.0.0.0/8"),
+        ("PUSH_NOTIFICATION_ALLOWED_CIDRS", "nearby", "'nearby'"),
+    ],
+)
+def test_an_allowed_webhook_address_that_is_none_is_refused_by_its_variable(
+    variable: str, value: str, hint: str
+) -> None:
+    with pytest.raises(SettingsError, match=f"^{variable}: Expected a ") as refused:
+        values(resolve({}, environ={variable: value}))
+    assert hint in str(refused.value)
+
+
+def test_loopback_receivers_are_a_setting_of_their_own() -> None:
+    closed, local = addresses(resolve({}, environ={})), addresses(resolve({"push_allow_loopback": True}, environ={}))
+    for url in ("http://127.0.0.1:9000/hook", "http://[::1]:9000/hook"):
+        local.target(url)
+        with pytest.raises(AddressRefused):
+            closed.target(url)
+    with pytest.raises(AddressRefused):
+        local.target("http://10.0.0.1/hook")
+    with pytest.raises(AddressRefused, match="https"):
+        addresses(resolve({"push_https_only": True}, environ={})).target("http://desk.example/hook")
 
 
 def test_addresses_that_mean_something_pass() -> None:

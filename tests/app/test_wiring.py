@@ -6,10 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from dragoman.app import wiring
+from dragoman.app import checks, wiring
 from dragoman.app.settings import NAMES, Settings
 from dragoman.app.sources import resolve
 from dragoman.app.units import Bytes, Seconds
+from dragoman.core.addresses import Guard
 from dragoman.engine.limits import Limits
 from dragoman.gateway.settings import GatewaySettings
 from dragoman.server.settings import ServerSettings
@@ -23,6 +24,7 @@ def test_the_parts_defaults_are_the_documented_ones() -> None:
     assert wiring.serving(Settings()) == ServerSettings()
     assert wiring.reading(Settings()) == WireSettings()
     assert wiring.door(Settings()) == GatewaySettings(hosts=("127.0.0.1",))
+    assert checks.addresses(Settings()) == Guard()
 
 
 ELSEWHERE = {"port", "allow_public", "store", "max_size", "cached_contexts", "log_level", "log_format", "signing_keys"}
@@ -42,11 +44,12 @@ def parts(settings: Settings) -> list[Any]:
             wiring.serving(settings),
             wiring.reading(settings),
             wiring.door(settings),
+            checks.addresses(settings),
         )
     ]
 
 
-CHOICES = {"profile": "proto", "mounts": "/a2a", "frames": "plain"}
+CHOICES = {"profile": "proto", "mounts": "/a2a", "frames": "plain", "allowed_cidrs": "10.0.0.0/8"}
 
 
 def other_than(name: str) -> str:

@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from dragoman.app.settings import Settings, SettingsError
 from dragoman.app.stores import choose
+from dragoman.core.addresses import Guard, guard
 from dragoman.wire.mounts import SEEDS
 from dragoman.wire.settings import Style
 
@@ -27,6 +28,7 @@ def values(settings: Settings) -> None:
         if path not in SEEDS:
             raise SettingsError(f"{settings.origin('mounts')}: Expected any of {', '.join(SEEDS)}, got {path!r}.")
     frames(settings)
+    addresses(settings)
     for proxy in settings.server.trusted_proxies:
         try:
             ip_network(proxy, strict=False)
@@ -50,6 +52,22 @@ def frames(settings: Settings) -> dict[str, Style]:
             )
         found |= dict.fromkeys(paths, STYLES[style])
     return found
+
+
+LOOPBACK = ("127.0.0.0/8", "::1")
+
+
+def addresses(settings: Settings) -> Guard:
+    """Which addresses webhooks may call. Raises SettingsError for an entry that cannot be read."""
+    push = settings.push
+    given = {"push_allowed_hosts": (push.allowed_hosts, ()), "push_allowed_cidrs": ((), push.allowed_cidrs)}
+    for name, (hosts, networks) in given.items():
+        try:
+            guard(hosts, networks)
+        except ValueError as error:
+            raise SettingsError(f"{settings.origin(name)}: {error}.") from None
+    networks = push.allowed_cidrs + (LOOPBACK if push.allow_loopback else ())
+    return guard(push.allowed_hosts, networks, secure=push.https_only)
 
 
 def reach(settings: Settings) -> None:

@@ -86,6 +86,13 @@ class SigningSettings(Struct, frozen=True, kw_only=True):
     keys: tuple[str, ...] = ()
 
 
+class PushSettings(Struct, frozen=True, kw_only=True):
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_cidrs: tuple[str, ...] = ()
+    allow_loopback: bool = False
+    https_only: bool = False
+
+
 class LogSettings(Struct, frozen=True, kw_only=True):
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["auto", "human", "json"] = "auto"
@@ -100,6 +107,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()
     signing: SigningSettings = SigningSettings()
+    push: PushSettings = PushSettings()
     log: LogSettings = LogSettings()
     origins: dict[str, str] = {}
 
@@ -112,6 +120,7 @@ SECTIONS: dict[str, type[Struct]] = {
     "store": StoreSettings,
     "limits": LimitSettings,
     "signing": SigningSettings,
+    "push": PushSettings,
     "log": LogSettings,
 }
 
@@ -120,7 +129,7 @@ def flat(section: str, key: str) -> str:
     """A setting's name outside the file, where sections don't exist."""
     if (section, key) == ("store", "url"):
         return "store"
-    return f"{section.removesuffix('s')}_{key}" if section in ("log", "limits", "signing") else key
+    return f"{section.removesuffix('s')}_{key}" if section in ("log", "limits", "signing", "push") else key
 
 
 NAMES: dict[str, tuple[str, str]] = {

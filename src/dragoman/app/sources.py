@@ -13,7 +13,13 @@ from dragoman.app.units import Bytes, Seconds
 
 DEFAULT_FILE = "dragoman.toml"
 
-ALIASES = {"HOST": "host", "PORT": "port", "A2A_PUBLIC_URL": "public_url"}
+ALIASES = {
+    "HOST": "host",
+    "PORT": "port",
+    "A2A_PUBLIC_URL": "public_url",
+    "PUSH_NOTIFICATION_ALLOWED_HOSTS": "push_allowed_hosts",
+    "PUSH_NOTIFICATION_ALLOWED_CIDRS": "push_allowed_cidrs",
+}
 """Names other platforms set. The DRAGOMAN_ name wins where both are there."""
 
 NOT_SETTINGS = {"DRAGOMAN_CONFIG", "DRAGOMAN_AGENT"}

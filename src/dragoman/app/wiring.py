@@ -10,11 +10,13 @@ from dragoman.app.signing import signer
 from dragoman.app.stores import MemoryChoice, choose
 from dragoman.app.system import SortedIds, SystemClock
 from dragoman.bus.local import LocalBus
+from dragoman.client.resolver import SystemResolver
 from dragoman.engine.engine import Engine
 from dragoman.engine.limits import Limits
 from dragoman.gateway.gateway import Gateway
 from dragoman.gateway.settings import GatewaySettings
-from dragoman.ports import Agent, Store
+from dragoman.ports import Agent, Screen, Store
+from dragoman.push.screen import AddressScreen
 from dragoman.server.asgi import Site
 from dragoman.server.settings import ServerSettings
 from dragoman.wire.settings import WireSettings
@@ -125,6 +127,10 @@ def reading(settings: Settings) -> WireSettings:
         max_containers=settings.limits.containers,
         max_parts=settings.limits.parts,
     )
+
+
+def screen(settings: Settings) -> Screen:
+    return AddressScreen(checks.addresses(settings), SystemResolver())
 
 
 class Works:
