@@ -8,6 +8,7 @@ connection looked at by one timer, and there are no events or timers per request
 """
 
 import asyncio
+import logging
 import ssl
 from collections import deque
 from typing import Any
@@ -20,6 +21,8 @@ from uvicorn.protocols.utils import get_local_addr, get_remote_addr, is_ssl
 from dragoman.server.asgi import OWN
 from dragoman.server.cycle import Cycle, Flow
 from dragoman.server.settings import ServerSettings
+
+log = logging.getLogger("dragoman.server")
 
 PIPELINED = 16  # requests queued behind a running one before we stop reading
 HELD_BODY = 65_536  # bytes of a body kept before the application has asked for them
@@ -210,9 +213,8 @@ class Connection(HttpToolsProtocol):
         cycle = Cycle(self, scope, version != "1.0" and parser.should_keep_alive(), self.expect_100_continue)
         self.cycle = cycle
         self.headers: Any = None  # the scope's now, and gone with it while a stream stays
-        if self.running is None or self.running.complete:
-            self.running = cycle
-            cycle.begin(self.app)
+        if self.running is None:
+            self._begin(cycle)
         else:
             if self.pipeline is NOBODY:
                 self.pipeline = deque()
@@ -234,11 +236,41 @@ class Connection(HttpToolsProtocol):
         cycle.more = False
         cycle.wake()
 
-    # --- the running request speaks
+    # --- the running request
 
-    def finished(self, cycle: Cycle) -> None:
+    def _begin(self, cycle: Cycle) -> None:
+        self.running = cycle
+        task = cycle.task = self.loop.create_task(self._serve(cycle))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def _serve(self, cycle: Cycle) -> None:
+        """Run the application for one request, and go on when its answer is written whole."""
+        try:
+            # The scope is the application's alone: a stream that stays for hours lets go of it.
+            work = self.app(cycle.scope, cycle.receive, cycle.send)
+            cycle.scope = None
+            await work
+        except asyncio.CancelledError:
+            if not cycle.lost:
+                self.transport.close()
+                raise
+        except Exception:
+            log.exception("The application failed")
+            await cycle.apologise()
+        else:
+            if not cycle.complete and not cycle.lost:
+                log.error("The application ended without an answer")
+                await cycle.apologise()
+        finally:
+            cycle.task = None
+        if cycle.complete:
+            self._finished(cycle)
+
+    def _finished(self, cycle: Cycle) -> None:
         """A response was written whole: go on with the next request, rest, or part."""
         self.server_state.total_requests += 1
+        self.running = None
         if self.transport.is_closing():
             return
         if cycle.more and not self.deaf:
@@ -255,14 +287,13 @@ class Connection(HttpToolsProtocol):
             return
         self.flow.resume_reading()
         if self.pipeline:
-            self.running = following = self.pipeline.pop()
-            following.begin(self.app)
+            self._begin(self.pipeline.pop())
         elif not self.in_head:
             self.due = self.loop.time() + self.watch.settings.idle_seconds
 
     def shutdown(self) -> None:
         """The server stops: an idle connection closes now, a busy one after its responses."""
-        if self.running is None or self.running.complete:
+        if self.running is None:
             self.transport.close()
         else:
             (self.pipeline[0] if self.pipeline else self.running).keep_alive = False

@@ -1,11 +1,8 @@
 """One request and its response on a connection, spoken in ASGI. Head and first body leave in one write."""
 
 import asyncio
-import logging
 from http import HTTPStatus
 from typing import Any, Protocol
-
-log = logging.getLogger("dragoman.server")
 
 STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 DISCONNECT = {"type": "http.disconnect"}
@@ -55,10 +52,7 @@ class Owner(Protocol):
     loop: asyncio.AbstractEventLoop
     transport: Any
     flow: Any
-    tasks: Any
     server_state: Any
-
-    def finished(self, cycle: "Cycle") -> None: ...
 
 
 class Cycle:
@@ -69,7 +63,7 @@ class Cycle:
 
     def __init__(self, owner: Owner, scope: dict[str, Any], keep_alive: bool, expects: bool) -> None:
         self.owner = owner
-        self.scope: dict[str, Any] | None = scope
+        self.scope: dict[str, Any] | None = scope  # the application takes it
         self.method: str = scope["method"]
         self.version: str = scope["http_version"]
         self.keep_alive = keep_alive
@@ -88,15 +82,6 @@ class Cycle:
         self.task: asyncio.Task[None] | None = None
 
     # --- the connection's side
-
-    def begin(self, app: Any) -> None:
-        self.task = self.owner.loop.create_task(self._run(app))
-        self.owner.tasks.add(self.task)
-        self.task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self.owner.tasks.discard(task)
-        self.task = None
 
     def feed(self, data: bytes) -> None:
         if not self.body:
@@ -118,25 +103,8 @@ class Cycle:
         if self.task is not None:
             self.task.cancel()
 
-    async def _run(self, app: Any) -> None:
-        try:
-            # The scope is the application's alone: a stream that stays for hours lets go of it.
-            work = app(self.scope, self.receive, self.send)
-            self.scope = None
-            await work
-        except asyncio.CancelledError:
-            if not self.lost:
-                self.owner.transport.close()
-                raise
-        except Exception:
-            log.exception("The application failed")
-            await self._apologise()
-        else:
-            if not self.complete and not self.lost:
-                log.error("The application ended without an answer")
-                await self._apologise()
-
-    async def _apologise(self) -> None:
+    async def apologise(self) -> None:
+        """End an answer that the application left unfinished."""
         if self.started or self.lost:
             self.owner.transport.close()
             return
@@ -189,7 +157,6 @@ class Cycle:
                 raise RuntimeError("the response is shorter than its Content-Length")
             self.complete = True
             self.wake()
-            self.owner.finished(self)
 
     def _first(self, body: bytes, more: bool) -> bytes:
         if self.head is None:
