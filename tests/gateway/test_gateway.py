@@ -37,6 +37,7 @@ from dragoman.model.operations import (
     SubscribeToTask,
 )
 from dragoman.wire.exchange import Envoy, Exchange
+from dragoman.wire.jsonrpc import Rpc
 from dragoman.wire.p10 import P10
 
 pytestmark = pytest.mark.anyio
@@ -76,17 +77,8 @@ class Engine:
         return ("subscribe", call, op)
 
 
-class Asked(Exchange):
-    """An exchange nobody will answer."""
-
-    def _headers(self) -> Any: ...
-    def _error_headers(self) -> Any: ...
-    def _status(self, found: Any) -> Any: ...
-    def _error(self, found: Any) -> Any: ...
-
-
 def exchange(operation: Operation, *extensions: str, **envoy: str) -> Exchange:
-    return Asked(P10, "Method", operation, Envoy(extensions=extensions, **envoy))
+    return Exchange(P10, "Method", operation, Envoy(extensions=extensions, **envoy), Rpc(b"1", streamed=False))
 
 
 def admit(operation: Operation, *extensions: str, principal: Principal = NOBODY, **profile: Any) -> Exchange:

@@ -21,7 +21,7 @@ from dragoman.model.operations import Operation, SendMessage
 from dragoman.wire import jsonrpc, rest
 from dragoman.wire.dialect import Dialect
 from dragoman.wire.errors import NoRoute, WrongVerb
-from dragoman.wire.exchange import Envoy, Exchange, Inbound, Reply
+from dragoman.wire.exchange import Envoy, Exchange, Inbound, Reply, as_stream
 from dragoman.wire.mounts import KNOWN_VERSIONS, Mount
 from dragoman.wire.nesting import strain
 from dragoman.wire.p03 import P03, for_peer
@@ -177,12 +177,12 @@ def _rpc(inbound: Inbound, wire: WireSettings, version: str, tenant: str, mount:
         method = dialect.methods[opened.method]
         operation = _for_tenant(dialect.read(method, params, wire), tenant)
         envoy = _envoy(inbound, operation)
-        return jsonrpc.JsonRpcExchange(dialect, method, operation, envoy, id, streamed)
+        return Exchange(dialect, method, operation, envoy, jsonrpc.Rpc(id, streamed))
     except jsonrpc.Unopened as unopened:
         return jsonrpc.refusal(dialect, unopened.id, unopened.error)
     except CallerError as error:
         refused = jsonrpc.refusal(dialect, id, error)
-        return jsonrpc.as_stream(refused) if streamed else refused
+        return as_stream(refused) if streamed else refused
 
 
 # --- HTTP+JSON ----------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def _rest(inbound: Inbound, wire: WireSettings, version: str, place: _Place, mat
         if inbound.body and inbound.method == "POST":
             _json_body(inbound, wire)
         operation = _for_tenant(rest.read(dialect, name, inbound, match.bound, wire), place.tenant)
-        return rest.RestExchange(dialect, name, operation, _envoy(inbound, operation), inbound)
+        return Exchange(dialect, name, operation, _envoy(inbound, operation), rest.Rest(dialect, inbound))
     except CallerError as error:
         return rest.refusal(dialect, error)
 

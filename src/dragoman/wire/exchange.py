@@ -1,7 +1,7 @@
 """One understood request, and everything needed to answer it in its own dialect and binding."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -51,14 +51,32 @@ class Envoy(Struct, frozen=True):
     idempotency_key: str = ""
 
 
-class Exchange(ABC):
-    """One request understood. Bindings subclass it; nothing else looks at its private parts.
+class Binding(Protocol):
+    """What stands around the same payloads in JSON-RPC and in HTTP+JSON.
+
+    `around` is for whole answers, `framed` for the frames of a stream. `nothing` is how an empty result reads.
+    `streamed` says that the caller reads nothing but a stream, not even an error.
+    """
+
+    nothing: bytes
+    streamed: bool
+    around: Around
+    headers: Headers
+    error_headers: Headers
+
+    def framed(self, framing: Framing) -> Around: ...
+    def status(self, found: Fault) -> int: ...
+    def error(self, dialect: Dialect, found: Fault) -> bytes: ...
+
+
+class Exchange:
+    """One request understood, and its answers.
 
     `activated` is set by whoever knows the agent's extensions; what it names is echoed.
     """
 
     __slots__ = (
-        "_around",
+        "_binding",
         "_dialect",
         "_encode",
         "_head",
@@ -76,7 +94,7 @@ class Exchange(ABC):
         "tenant",
     )
 
-    def __init__(self, dialect: Dialect, method: str, operation: Operation, envoy: Envoy) -> None:
+    def __init__(self, dialect: Dialect, method: str, operation: Operation, envoy: Envoy, binding: Binding) -> None:
         self.operation = operation
         self.method = method
         self.tenant = operation.tenant
@@ -89,7 +107,7 @@ class Exchange(ABC):
         self.idempotency_key = envoy.idempotency_key
         self.activated: tuple[str, ...] = ()
         self._dialect = dialect
-        self._around: Around = (b"", b"")
+        self._binding = binding
         self._uid = ""
         self._head = b""
         self._encode: Encode | None = None
@@ -99,14 +117,18 @@ class Exchange(ABC):
     def reply(self, value: Value) -> Reply:
         if isinstance(value, View):
             self._belongs(value.origin)
-        payload = self._dialect.encode(self.operation, value) or self._nothing
-        before, after = self._around
-        return Reply(200, self._headers(), b"%b%b%b" % (before, payload, after))
+        binding = self._binding
+        payload = self._dialect.encode(self.operation, value) or binding.nothing
+        before, after = binding.around
+        return Reply(200, binding.headers + self._marks(), b"%b%b%b" % (before, payload, after))
 
     def fail(self, error: BaseException) -> Reply:
         """The answer to a request that failed, before any stream began."""
+        binding = self._binding
         found = self._dialect.fault(error)
-        return Reply(self._status(found), self._error_headers() + found.headers, self._error(found))
+        headers = binding.error_headers + self._marks() + found.headers
+        reply = Reply(binding.status(found), headers, binding.error(self._dialect, found))
+        return as_stream(reply) if binding.streamed else reply
 
     # --- a stream -----------------------------------------------------------------------------------------
 
@@ -122,7 +144,7 @@ class Exchange(ABC):
             shown = first
         dialect = self._dialect
         payload = _lines((dialect.opening or dialect.item)(shown))
-        before, after = self._framing(dialect.first_framing)
+        before, after = self._binding.framed(dialect.first_framing)
         ahead = b""
         if isinstance(payload, tuple):
             ahead = b"".join(b"data: %b%b%b\n\n" % (before, each, after) for each in payload[:-1])
@@ -146,7 +168,7 @@ class Exchange(ABC):
         key = self._dialect.name
         final = _last_status(entries) if closing and self._dialect.finals else -1
         head = self._head
-        before, after = self._framing(self._dialect.framing)
+        before, after = self._binding.framed(self._dialect.framing)
         before = b"\ndata: " + before
         after += b"\n\n"
         out: list[bytes] = []
@@ -178,7 +200,7 @@ class Exchange(ABC):
 
     def frame_error(self, error: BaseException) -> bytes:
         """An error inside a running stream; nothing follows it."""
-        return error_frame(self._error(self._dialect.fault(error)))
+        return error_frame(self._binding.error(self._dialect, self._dialect.fault(error)))
 
     # --- whose words --------------------------------------------------------------------------------------
 
@@ -188,32 +210,20 @@ class Exchange(ABC):
         if heirs and origin in heirs:
             self._dialect = heirs[origin]
 
-    def _framing(self, framing: Framing) -> Around:
-        """What stands around a stream's frames."""
-        return self._around
-
-    # --- what a binding says ------------------------------------------------------------------------------
-
-    _nothing: bytes = b"{}"
-
-    @abstractmethod
-    def _headers(self) -> Headers: ...
-
-    @abstractmethod
-    def _error_headers(self) -> Headers: ...
-
-    @abstractmethod
-    def _status(self, found: Fault) -> int: ...
-
-    @abstractmethod
-    def _error(self, found: Fault) -> bytes: ...
-
     def _marks(self) -> Headers:
         """The version that was spoken and the extensions that took effect."""
         version = ((b"a2a-version", self._dialect.version.encode()),)
         if not self.activated:
             return version
         return (*version, (self._dialect.extensions_header, ", ".join(self.activated).encode()))
+
+
+def as_stream(reply: Reply) -> Reply:
+    """The same error as a stream of one event; what was refused at the door stays as it is."""
+    if reply.status != 200:
+        return reply
+    others = tuple(line for line in reply.headers if line[0] != b"content-type")
+    return Reply(200, EVENTS + others, error_frame(reply.body))
 
 
 def _last_status(entries: Sequence[Entry]) -> int:

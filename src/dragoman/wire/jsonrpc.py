@@ -7,10 +7,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from dragoman.model.errors import InvalidRequest
-from dragoman.model.operations import Operation
 from dragoman.wire.dialect import Dialect, Framing
 from dragoman.wire.errors import Fault, fault
-from dragoman.wire.exchange import EVENTS, Around, Envoy, Exchange, Headers, Reply, error_frame
+from dragoman.wire.exchange import Around, Headers, Reply
 from dragoman.wire.reading import parse
 
 _MAX_ID = 1_000  # bytes; the id comes back in every event of a stream
@@ -98,38 +97,28 @@ _NAMELESS = (b'{"jsonrpc":"2.0","result":', b"}")
 _BARE = (b"", b"")
 
 
-class JsonRpcExchange(Exchange):
-    """`streamed` says that the caller reads nothing but a stream, not even an error."""
+class Rpc:
+    """`exchange.Binding` for one request: whatever answers it is a response with its id."""
 
-    __slots__ = ("_id", "_streamed")
+    __slots__ = ("_id", "around", "streamed")
 
-    _nothing = NULL
+    nothing = NULL
+    headers: Headers = _JSON
+    error_headers: Headers = _JSON
 
-    def __init__(
-        self, dialect: Dialect, method: str, operation: Operation, envoy: Envoy, id: bytes, streamed: bool
-    ) -> None:
-        super().__init__(dialect, method, operation, envoy)
+    def __init__(self, id: bytes, streamed: bool) -> None:
         self._id = id
-        self._streamed = streamed
-        self._around = (b'{"jsonrpc":"2.0","id":%b,"result":' % id, b"}")
+        self.streamed = streamed
+        self.around: Around = (b'{"jsonrpc":"2.0","id":%b,"result":' % id, b"}")
 
-    def fail(self, error: BaseException) -> Reply:
-        reply = super().fail(error)
-        return as_stream(reply) if self._streamed else reply
+    def framed(self, framing: Framing) -> Around:
+        return self.around if framing == "wrapped" else _NAMELESS if framing == "nameless" else _BARE
 
-    def _framing(self, framing: Framing) -> Around:
-        return self._around if framing == "wrapped" else _NAMELESS if framing == "nameless" else _BARE
-
-    def _headers(self) -> Headers:
-        return _JSON + self._marks()
-
-    _error_headers = _headers
-
-    def _status(self, found: Fault) -> int:
+    def status(self, found: Fault) -> int:
         return found.rpc
 
-    def _error(self, found: Fault) -> bytes:
-        return error_body(self._dialect, self._id, found)
+    def error(self, dialect: Dialect, found: Fault) -> bytes:
+        return error_body(dialect, self._id, found)
 
 
 def refusal(dialect: Dialect, id: bytes, error: BaseException) -> Reply:
@@ -137,11 +126,3 @@ def refusal(dialect: Dialect, id: bytes, error: BaseException) -> Reply:
     found = fault(error, dialect.words)
     headers: Headers = (*_JSON, (b"a2a-version", dialect.version.encode()), *found.headers)
     return Reply(found.rpc, headers, error_body(dialect, id, found))
-
-
-def as_stream(reply: Reply) -> Reply:
-    """The same error as a stream of one event; what was refused at the door stays as it is."""
-    if reply.status != 200:
-        return reply
-    others = tuple(line for line in reply.headers if line[0] != b"content-type")
-    return Reply(200, EVENTS + others, error_frame(reply.body))

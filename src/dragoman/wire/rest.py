@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from dragoman.model.errors import InvalidParams, ParseFailure
 from dragoman.model.operations import Operation
-from dragoman.wire.dialect import Dialect
+from dragoman.wire.dialect import Dialect, Framing
 from dragoman.wire.errors import Fault, fault
-from dragoman.wire.exchange import Envoy, Exchange, Headers, Inbound, Reply
+from dragoman.wire.exchange import Around, Headers, Inbound, Reply
 from dragoman.wire.reading import parse
 from dragoman.wire.settings import WireSettings
 
@@ -108,27 +108,30 @@ _JSON: Headers = ((b"content-type", b"application/json"), (b"cache-control", b"n
 _JSON_A2A: Headers = ((b"content-type", A2A_JSON.encode()), (b"cache-control", b"no-store"), (b"vary", b"accept"))
 
 
-class RestExchange(Exchange):
-    __slots__ = ("_success",)
+class Rest:
+    """`exchange.Binding` for one request: bare objects, and errors told by the status as well."""
 
-    def __init__(self, dialect: Dialect, method: str, operation: Operation, envoy: Envoy, inbound: Inbound) -> None:
-        super().__init__(dialect, method, operation, envoy)
+    __slots__ = ("headers",)
+
+    nothing = b"{}"
+    streamed = False
+    around: Around = (b"", b"")
+    # Never the A2A media type: one client refuses to read an error that does not begin with application/json.
+    error_headers: Headers = _JSON
+
+    def __init__(self, dialect: Dialect, inbound: Inbound) -> None:
         headers = inbound.headers
         named = A2A_JSON in headers.get("content-type", "") or A2A_JSON in headers.get("accept", "")
-        self._success = _JSON_A2A if named and dialect.details else _JSON
+        self.headers = _JSON_A2A if named and dialect.details else _JSON
 
-    def _headers(self) -> Headers:
-        return self._success + self._marks()
+    def framed(self, framing: Framing) -> Around:
+        return self.around
 
-    def _error_headers(self) -> Headers:
-        # Never the A2A media type: one client refuses to read an error that does not begin with application/json.
-        return _JSON + self._marks()
-
-    def _status(self, found: Fault) -> int:
+    def status(self, found: Fault) -> int:
         return found.http
 
-    def _error(self, found: Fault) -> bytes:
-        return error_body(self._dialect, found)
+    def error(self, dialect: Dialect, found: Fault) -> bytes:
+        return error_body(dialect, found)
 
 
 def refusal(dialect: Dialect, error: BaseException) -> Reply:
