@@ -68,8 +68,9 @@ def test_the_store_is_the_one_its_url_names(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []  # nothing is opened before it starts
 
 
-def test_an_address_of_its_own_is_a_name_it_answers_to_and_the_wildcards_are_not() -> None:
-    assert wiring.door(resolve({"host": "192.168.1.5"}, environ={})).hosts == ("192.168.1.5",)
+def test_an_address_of_its_own_is_a_name_it_answers_to_and_the_wildcards_stand_for_every_address() -> None:
+    own = wiring.door(resolve({"host": "192.168.1.5"}, environ={}))
+    assert own.hosts == ("192.168.1.5",) and not own.by_address
     for everywhere in ("0.0.0.0", "::"):
         found = wiring.door(resolve({"host": everywhere, "allowed_hosts": "a.example"}, environ={}))
-        assert found.hosts == ("a.example",)
+        assert found.hosts == ("a.example",) and found.by_address

@@ -72,6 +72,23 @@ def test_any_host_may_be_allowed_but_it_must_still_be_one() -> None:
         door.check({"host": 'a"><script>'}, "")
 
 
+@pytest.mark.parametrize(
+    ("host", "ok"),
+    [
+        ("192.168.1.5:3000", True),
+        ("[2001:db8::9]:3000", True),
+        ("0.0.0.0:3000", False),
+        ("[::]:3000", False),
+        ("192.168.1.5.evil.example", False),
+        ("192.168.257", False),
+        ("desk.example", False),
+    ],
+)
+def test_who_listens_everywhere_answers_to_every_address_and_to_no_name(host: str, ok: bool) -> None:
+    with comes_in(ok):
+        Door(GatewaySettings(by_address=True)).check({"host": host}, "192.168.1.9")
+
+
 def test_remembering_hosts_and_peers_is_bounded() -> None:
     door = Door(GatewaySettings(hosts=("*",)))
     for number in range(REMEMBERED * 3):

@@ -75,9 +75,11 @@ def limits(settings: Settings) -> Limits:
 
 def door(settings: Settings) -> GatewaySettings:
     host = settings.server.host
+    everywhere = host in ("", "0.0.0.0", "::")
     return GatewaySettings(
-        # Who listens on an address of their own is called by it; the wildcard addresses are nobody's name.
-        hosts=settings.server.allowed_hosts + (() if host in ("", "0.0.0.0", "::") else (host,)),
+        # Who listens on an address of their own is called by it. The wildcards are nobody's name and every address.
+        hosts=settings.server.allowed_hosts + (() if everywhere else (host,)),
+        by_address=everywhere,
         origins=settings.server.allowed_origins,
         proxies=settings.server.trusted_proxies,
         public_url=settings.server.public_url,

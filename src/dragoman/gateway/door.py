@@ -32,6 +32,7 @@ _PREFIX = re.compile(r"(?:/[A-Za-z0-9._~%!$&'()*+,;=:@-]+)*/?")
 class Door:
     def __init__(self, settings: GatewaySettings) -> None:
         self._hosts = {_bare(host) for host in settings.hosts}
+        self._by_address = settings.by_address
         self._origins = {origin.rstrip("/").lower() for origin in settings.origins}
         self._proxies = tuple(ip_network(each, strict=False) for each in settings.proxies)
         self._public = settings.public_url.rstrip("/")
@@ -115,7 +116,7 @@ class Door:
 
     def _configured(self, name: str, host: str) -> bool:
         hosts = self._hosts
-        if name in hosts or host in hosts or "*" in hosts:
+        if name in hosts or host in hosts or "*" in hosts or (self._by_address and _address(name)):
             return True
         parents = [name[at:] for at, char in enumerate(name) if char == "."]
         return any(f"*{parent}" in hosts for parent in parents)
@@ -143,6 +144,14 @@ def _loopback(name: str) -> bool:
         return True
     try:
         return ip_address(name.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _address(name: str) -> bool:
+    """Whether this is an address as such, which no foreign DNS server can point elsewhere."""
+    try:
+        return not ip_address(name.strip("[]")).is_unspecified
     except ValueError:
         return False
 

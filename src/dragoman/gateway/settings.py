@@ -9,6 +9,9 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     """Names this server answers to beside loopback: `name`, `name:port`, `*.name`, or `*` for any."""
 
+    by_address: bool = False
+    """Answer to every address too. No page can make a browser believe that an address is another machine's."""
+
     origins: tuple[str, ...] = ()
     """Web origins whose pages may call (`https://app.example`), or `*`. Empty: no page from elsewhere, no CORS."""
 
