@@ -13,7 +13,9 @@ STYLES: dict[str, Style] = {"superset": "superset", "literal": "literal", "plain
 
 
 def values(settings: Settings) -> None:
-    """Values that have the right type and still mean nothing. Raises SettingsError."""
+    """Values that have the right type and still mean nothing, or say to serve nothing. Raises SettingsError."""
+    if settings.off:
+        raise SettingsError(f'A2A is off: {settings.off}. To serve, write "a2a": {{"enabled": true}} there.')
     choose(settings.store.url)
     if url := settings.server.public_url:
         split = urlsplit(url)

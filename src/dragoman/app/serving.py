@@ -36,7 +36,12 @@ def run(agents: Mapping[str, Agent], settings: Settings, opened: Callable[[str],
     if names := strays():
         log.warning("These variables set nothing: %s", ", ".join(names))
     if not checks.loopback(settings.server.host):
-        log.warning("Listening on %s: anybody who can reach it can use these agents", settings.server.host)
+        log.warning(
+            "Listening on %s (%s): anybody who can reach it can use these agents. They call it by its address, or by a "
+            "name that public_url or allowed_hosts says",
+            settings.server.host or "every address",
+            settings.origin("host"),
+        )
     works = wiring.Works(agents, settings, demo=demo)
     listener = Listener(
         works.site,

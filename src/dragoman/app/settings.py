@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from dragoman.app.units import Bytes, Seconds
+from dragoman.app.units import Bytes, Seconds, Secret
 from dragoman.model.errors import DragomanError
 
 KIB = 1024
@@ -27,6 +27,16 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
 
     target: str
     slug: str = ""
+
+
+class RemoteSettings(Struct, frozen=True, kw_only=True):
+    """Another agent, for whoever calls it: its address, its card's where that is elsewhere, what to log in with."""
+
+    url: str
+    card_url: str = ""
+    token: Secret = Secret()
+    timeout: Seconds = Seconds(120)
+    capabilities: tuple[str, ...] = ()
 
 
 class ServerSettings(Struct, frozen=True, kw_only=True):
@@ -100,9 +110,12 @@ class LogSettings(Struct, frozen=True, kw_only=True):
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """The resolved whole. `origins` says where each value that is not a default came from."""
+    """The resolved whole. `origins` says where each value that is not a default came from; `off` why nothing is to be
+    served, where a file says so."""
 
     agents: tuple[AgentSettings, ...] = ()
+    remotes: dict[str, RemoteSettings] = {}
+    off: str = ""
     server: ServerSettings = ServerSettings()
     store: StoreSettings = StoreSettings()
     limits: LimitSettings = LimitSettings()

@@ -7,6 +7,8 @@ from typing import Any, cast, get_type_hints
 
 import msgspec
 
+from dragoman.app import cortex
+from dragoman.app.mistakes import plain, suggest
 from dragoman.app.profiles import PRESETS
 from dragoman.app.settings import NAMES, SECTIONS, AgentSettings, Settings, SettingsError
 from dragoman.app.units import Bytes, Seconds
@@ -34,24 +36,32 @@ def resolve(
     """All sources, folded into one frozen object. Raises SettingsError.
 
     Flags that are None were not given; `--public-url` and `public_url` are one.
-    Without `file`, DRAGOMAN_CONFIG names it, else ./dragoman.toml is read if it exists.
+    Without `file`, DRAGOMAN_CONFIG names it, else ./dragoman.toml is read if it exists. A file called *.json is
+    CortexPrism's configuration.
     """
     environ = os.environ if environ is None else environ
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     agents: tuple[AgentSettings, ...] = ()
+    theirs = cortex.Found("", (), {})
 
     path, required = _file(file, environ)
-    if required or path.is_file():
+    if path.suffix.lower() == ".json":
+        theirs = cortex.read(path)
+        for name, value, origin in theirs.values:
+            _take(name, value, origin, values, origins, text=False)
+    elif required or path.is_file():
         agents = _read_file(path, values, origins)
     _read_environment(environ, values, origins)
     for name, value in (flags or {}).items():
         if value is not None:
             key = name.lstrip("-").replace("-", "_")
             if key not in NAMES:
-                raise SettingsError(f"Unknown setting {name}.{_suggest(key, NAMES)}")
+                raise SettingsError(f"Unknown setting {name}.{suggest(key, NAMES)}")
             _take(key, value, name, values, origins, text=isinstance(value, str))
 
+    if origins.get("host", "").startswith(cortex.BIND) and "allow_public" not in values:
+        values["allow_public"], origins["allow_public"] = True, origins["host"]
     if profile := values.get("profile"):
         for name, value in PRESETS[profile].defaults.items():
             if name not in values:
@@ -63,7 +73,7 @@ def resolve(
         section: struct(**{key: values[name] for name, (at, key) in NAMES.items() if at == section and name in values})
         for section, struct in SECTIONS.items()
     }
-    return Settings(agents=agents, origins=origins, **sections)  # pyright: ignore[reportArgumentType]
+    return Settings(agents=agents, remotes=theirs.remotes, off=theirs.off, origins=origins, **sections)  # pyright: ignore[reportArgumentType]
 
 
 def strays(environ: Mapping[str, str] | None = None) -> list[str]:
@@ -101,7 +111,7 @@ def _read_file(path: Path, values: dict[str, Any], origins: dict[str, str]) -> t
         if section == "agents":
             agents = tuple(_agent(entry, index, path) for index, entry in enumerate(_list(table, path)))
         elif section not in SECTIONS:
-            raise SettingsError(f"{path}: unknown section [{section}].{_suggest(section, [*SECTIONS, 'agents'])}")
+            raise SettingsError(f"{path}: unknown section [{section}].{suggest(section, [*SECTIONS, 'agents'])}")
         elif not isinstance(table, dict):
             raise SettingsError(f"{path}: {section} is a section; write [{section}] and its keys below it.")
         else:
@@ -116,7 +126,7 @@ def _read_section(
     for written, value in table.items():
         key = written.replace("-", "_")
         if key not in keys:
-            raise SettingsError(f"{path}: unknown key {section}.{written}.{_suggest(key, keys, section + '.')}")
+            raise SettingsError(f"{path}: unknown key {section}.{written}.{suggest(key, keys, section + '.')}")
         _take(keys[key], value, f"{section}.{written} in {path}", values, origins, text=False)
 
 
@@ -131,11 +141,11 @@ def _agent(entry: Any, index: int, path: Path) -> AgentSettings:
     known = AgentSettings.__struct_fields__
     for key in cast("dict[str, Any]", entry) if isinstance(entry, dict) else ():
         if key not in known:
-            raise SettingsError(f"{where}: unknown key {key}.{_suggest(key, known)}")
+            raise SettingsError(f"{where}: unknown key {key}.{suggest(key, known)}")
     try:
         return msgspec.convert(entry, AgentSettings)
     except msgspec.ValidationError as error:
-        raise SettingsError(f"{where}: {_plain(error)}.") from error
+        raise SettingsError(f"{where}: {plain(error)}.") from error
 
 
 def _read_environment(environ: Mapping[str, str], values: dict[str, Any], origins: dict[str, str]) -> None:
@@ -158,7 +168,7 @@ def _take(name: str, value: Any, origin: str, values: dict[str, Any], origins: d
     try:
         values[name] = msgspec.convert(value, kind, strict=not text, dec_hook=_read_unit)
     except msgspec.ValidationError as error:
-        raise SettingsError(f"{origin}: {_plain(error)}, got {value!r}.") from error
+        raise SettingsError(f"{origin}: {plain(error)}, got {value!r}.") from error
     if isinstance(values[name], int) and not isinstance(values[name], bool) and values[name] < 0:
         raise SettingsError(f"{origin}: Expected a number that is not negative, got {value!r}.")
     if name == "port" and values[name] > 65_535:
@@ -179,17 +189,3 @@ def _read_unit(kind: type, value: Any) -> Any:
     if kind is Seconds or kind is Bytes:
         return kind.read(value)
     raise TypeError(f"no such unit: {kind}")
-
-
-def _plain(error: Exception) -> str:
-    """msgspec's sentence without its path and type syntax; the caller names the key and shows the value."""
-    return str(error).split(" - at `")[0].split(", got `")[0].replace("`", "")
-
-
-def _suggest(word: str, known: Any, prefix: str = "") -> str:
-    import difflib
-
-    close = difflib.get_close_matches(word, list(known), n=1)
-    if close:
-        return f" Did you mean {prefix}{close[0]}?"
-    return f" Known: {', '.join(sorted(known))}."

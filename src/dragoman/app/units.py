@@ -1,4 +1,4 @@
-"""Durations and sizes as people write them: "24h", "15s", 90; "8MiB", "64k", 1048576."""
+"""Durations and sizes as people write them: "24h", "15s", 90; "8MiB", "64k", 1048576. And what nobody is shown."""
 
 import re
 
@@ -54,3 +54,12 @@ class Bytes(int):
             if self and self % size == 0:
                 return f"{int(self) // size}{unit}"
         return str(int(self))
+
+
+class Secret(str):
+    """Text that is not shown where whatever holds it is printed."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'***'" if self else "''"

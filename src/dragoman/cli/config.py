@@ -21,7 +21,7 @@ def command(config: str | None) -> None:
 
 
 def as_toml(settings: Settings) -> str:
-    lines: list[str] = []
+    lines: list[str] = [f"# A2A is off: {settings.off}", ""] if settings.off else []
     for agent in settings.agents:
         lines += ["[[agents]]", f"target = {literal(agent.target)}"]
         lines += [f"slug = {literal(agent.slug)}"] if agent.slug else []
@@ -33,6 +33,8 @@ def as_toml(settings: Settings) -> str:
                 origin = settings.origins.get(name)
                 lines.append(f"{key} = {literal(value_of(settings, name))}" + (f"  # {origin}" if origin else ""))
         lines.append("")
+    for name, remote in settings.remotes.items():
+        lines.append(f"# remote agent {name}: {remote.url}{', with a token' if remote.token else ''}")
     return "\n".join(lines).rstrip()
 
 
