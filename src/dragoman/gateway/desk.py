@@ -53,9 +53,9 @@ class Desk:
         if isinstance(operation, SendMessage):
             if operation.configuration.task_push_notification_config is not None and not profile.push:
                 raise PushNotSupported
-            for uri in self._required:
-                if uri not in exchange.extensions:
-                    raise ExtensionRequired(uri)
+            missing = [uri for uri in self._required if uri not in exchange.extensions]
+            if missing:
+                raise ExtensionRequired(*missing)
         elif isinstance(operation, PUSH) and not profile.push:
             raise PushNotSupported
         elif isinstance(operation, GetExtendedCard) and not isinstance(operation, GetCard):

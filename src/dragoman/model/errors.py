@@ -19,7 +19,7 @@ Errors carry facts; `str(error)` is a plain sentence a client may see. It never 
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 
 class Violation(NamedTuple):
@@ -34,11 +34,19 @@ class DragomanError(Exception):
 
 
 class CallerError(DragomanError):
+    """`origin` is the label of the task it is about, where that decides in whose words it is told."""
+
     facts: dict[str, str]
+    origin: str = ""
 
     def __init__(self, message: str, **facts: str) -> None:
         super().__init__(message)
         self.facts = facts
+
+    def about(self, origin: str) -> Self:
+        """This error, of a task of that origin."""
+        self.origin = origin
+        return self
 
 
 class ParseFailure(CallerError):
@@ -104,8 +112,13 @@ class ExtendedCardNotConfigured(CallerError):
 
 
 class ExtensionRequired(CallerError):
-    def __init__(self, uri: str) -> None:
-        super().__init__(f"This agent requires the extension {uri}; name it in A2A-Extensions", extension=uri)
+    """`uris` are those the caller left out."""
+
+    def __init__(self, *uris: str) -> None:
+        named = ", ".join(uris)
+        what, it = ("extensions", "them") if len(uris) > 1 else ("extension", "it")
+        where = "the header A2A-Extensions (X-A2A-Extensions before 1.0)"
+        super().__init__(f"This agent requires the {what} {named}; name {it} in {where}", extension=named)
 
 
 class VersionNotSupported(CallerError):

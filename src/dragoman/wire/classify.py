@@ -210,7 +210,7 @@ def _agree(dialect: Dialect, version: str, versions: frozenset[str], wire: WireS
     """The version asked for must go with the request. None asked for is an old client's, but names tell."""
     if version:
         if version not in versions:
-            raise VersionNotSupported(version, (dialect.version,))
+            raise VersionNotSupported(version, sorted(versions, reverse=True))
     elif wire.require_version and "0.3" not in versions:
         raise VersionNotSupported("0.3", (dialect.version,))
 
