@@ -119,7 +119,7 @@ def cancelling(head: Head, policy: Policy, *, running: bool) -> Cancelling:
     """How a cancel proceeds. Raises TaskNotCancelable when it is too late and the dialect minds."""
     if head.terminal:
         if head.state not in policy.of(head.origin).cancel_again:
-            raise TaskNotCancelable(head.id, head.state.value)
+            raise TaskNotCancelable(head.id, head.state.value).about(head.origin)
         return "done"
     if not running:
         return "at once"

@@ -204,7 +204,8 @@ class Engine:
             if not await self._lost(live, after):
                 return self._follow(live, call, after, closes=policy.follows | TERMINAL)
         elif head.terminal and not policy.subscribe_terminal:
-            raise TaskOver("The task is finished; get it instead of subscribing", taskId=head.id)
+            over = TaskOver("The task is finished; get it instead of subscribing", taskId=head.id)
+            raise over.about(head.origin)
         seen = await self._snapshot(live)
         closes = policy.follows | TERMINAL
         over = head.state in closes and not seen.partial

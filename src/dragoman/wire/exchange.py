@@ -5,6 +5,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from dragoman.model.errors import CallerError
 from dragoman.model.facts import Entry, StatusFact
 from dragoman.model.messages import Message
 from dragoman.model.operations import Operation, SendStreamingMessage, SubscribeToTask, TaskRef
@@ -124,6 +125,8 @@ class Exchange:
 
     def fail(self, error: BaseException) -> Reply:
         """The answer to a request that failed, before any stream began."""
+        if isinstance(error, CallerError) and error.origin:
+            self._belongs(error.origin)
         binding = self._binding
         found = self._dialect.fault(error)
         headers = binding.error_headers + self._marks() + found.headers
@@ -150,7 +153,7 @@ class Exchange:
             ahead = b"".join(b"data: %b%b%b\n\n" % (before, each, after) for each in payload[:-1])
             payload = payload[-1]
         if isinstance(first, Message):
-            return b"data: %b%b%b\n\n%b" % (before, payload, after, dialect.end)
+            return b"%bdata: %b%b%b\n\n%b" % (ahead, before, payload, after, dialect.end)
         uid = first.uid.encode()
         return b"%bid: %b.%d\ndata: %b%b%b\n\n" % (ahead, uid, first.seq, before, payload, after)
 
