@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from dragoman.model import errors as e
 from dragoman.model.facts import AnyFact, Chunk, StatusFact
 from dragoman.model.messages import Artifact, Message, Part, Role
-from dragoman.model.operations import GetTask, Operation, Policy, SendMessage, TaskRef
+from dragoman.model.operations import Operation, Policy, SendMessage, TaskRef
 from dragoman.model.tasks import INTERRUPTED, TERMINAL, TaskState, TaskStatus, View
 from dragoman.wire import cards, k03, liberal
 from dragoman.wire.dialect import Encode
 from dragoman.wire.errors import Words
-from dragoman.wire.reading import parse
+from dragoman.wire.reading import Field, Sheet, finish, integer, parse, record
 from dragoman.wire.settings import WireSettings
 from dragoman.wire.shapes03 import STATES, wrap
 from dragoman.wire.told import Told
@@ -161,17 +161,23 @@ def events(ref: TaskRef) -> Encode:
     return encode
 
 
+_length = record(dict, Field("history_length", "historyLength", integer(0)))
+
+
+def _seen(view: View, wanted: int | None) -> View:
+    """History is shown to who asks for it."""
+    task = view.task
+    return replace(view, task=replace(task, history=task.history[-wanted:] if wanted else ()))
+
+
 def read_fields(name: str, fields: Any, wire: WireSettings, query: bool) -> Operation:
     operation = liberal.read_fields(name, fields, wire, query)
-    members = cast("JsonObject", fields)
-    asked = members.get("historyLength") or 0
-    if isinstance(operation, SendMessage):
-        # History is shown to who asks for it, here beside the message.
-        length = asked if isinstance(asked, int) else 0
-        return replace(operation, configuration=replace(operation.configuration, history_length=length))
-    if isinstance(operation, GetTask):
-        return replace(operation, history_length=operation.history_length or 0)
-    return operation
+    if not isinstance(operation, SendMessage):
+        return operation
+    # What later versions put into the configuration stands beside the message here.
+    sheet = Sheet(wire, query=query)
+    found = finish(sheet, _length(sheet, fields, ""))
+    return replace(operation, configuration=replace(operation.configuration, **found))
 
 
 def read(name: str, raw: bytes, wire: WireSettings) -> Operation:
@@ -203,6 +209,7 @@ T01 = replace(
     item=write_item,
     task=write_task,
     opening=_first,
+    look=_seen,
     card=cards.union,
     events=events,
     news=write_news,
