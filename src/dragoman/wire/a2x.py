@@ -47,6 +47,19 @@ def _status(status: TaskStatus) -> JsonObject:
     return {"state": STATES[status.state], "timestamp": status.timestamp, **said}
 
 
+def _spoken(parts: Sequence[Part]) -> bytes:
+    """What was said, as the page's streams show it."""
+    shown = [part_shape(part) for part in parts if part.text != ""]
+    return b'{"kind":"message","role":"agent","parts":%b}' % _encode(shown) if shown else b""
+
+
+def _changed(task_id: str, status: TaskStatus) -> bytes:
+    """A change of state, as the page's streams show it."""
+    shown = _status(status)
+    del shown["timestamp"]
+    return _encode({"kind": "status-update", "taskId": task_id, "status": shown})
+
+
 def _answered(view: View) -> TaskStatus:
     """The status of a completed task says what its artifacts say."""
     task = view.task
@@ -88,39 +101,28 @@ def write_item(value: View | Message) -> bytes:
 def _first(style: Style, value: View | Message) -> bytes:
     """A stream begins with the status as it stands, or is the one message there will be."""
     if isinstance(value, Message):
-        return write_item(value) + (b',"kind":"message"' if style == "superset" else b"")
-    status = value.task.status or TaskStatus()
-    final = status.state in TERMINAL | INTERRUPTED
+        return _spoken(value.parts) if style == "literal" else write_item(value) + b',"kind":"message"'
+    status = _answered(value)
+    if style == "literal":
+        return _changed(value.task.id, status)
     found: JsonObject = {
         "kind": "status-update",
         "taskId": value.task.id,
         "contextId": value.task.context_id,
-        "status": _status(_answered(value)),
-        "final": final,
+        "status": _status(status),
+        "final": status.state in TERMINAL | INTERRUPTED,
     }
     written = _encode(found)
-    return beside(written, written) if style == "superset" else written
+    return beside(written, written)
 
 
 def _literal(ref: TaskRef) -> Encode:
-    task = _encode(ref.id)
-
-    def speak(parts: Sequence[Part]) -> bytes:
-        shown = [part_shape(part) for part in parts if part.text != ""]
-        return b'{"kind":"message","role":"agent","parts":%b}' % _encode(shown) if shown else b""
-
     def encode(fact: AnyFact, final: bool) -> bytes:
         if isinstance(fact, Chunk):
-            return speak(fact.artifact.parts)
+            return _spoken(fact.artifact.parts)
         if isinstance(fact, Said) and fact.status.message is not None:
-            return speak(fact.status.message.parts)
-        if isinstance(fact, StatusFact):
-            status = fact.status
-            found = {"state": STATES[status.state]} | (
-                {"message": _said(status.message)} if status.message is not None else {}
-            )
-            return b'{"kind":"status-update","taskId":%b,"status":%b}' % (task, _encode(found))
-        return b""
+            return _spoken(fact.status.message.parts)
+        return _changed(ref.id, fact.status) if isinstance(fact, StatusFact) else b""
 
     return encode
 
@@ -175,5 +177,5 @@ def dialect(style: Style, wire: WireSettings) -> Dialect:
         framing="bare" if bare else "wrapped",
         first_framing="bare" if bare else "wrapped",
         details=style == "superset",
-        words=Words({e.ExtensionRequired: -32600}),
+        words=Words({e.ExtensionRequired: -32600}, phrases={e.InvalidRequest: "Invalid Request"} if bare else {}),
     )

@@ -5,7 +5,6 @@ origin says whose words it is answered in.
 """
 
 import re
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -98,39 +97,57 @@ def write_page(page: TaskPage) -> bytes:
     return _encode([_task(view) for view in page.views])
 
 
-def _first(value: View | Message) -> bytes:
-    """A stream begins with the task; the only event of a direct reply is its end."""
+def _first(value: View | Message) -> bytes | tuple[bytes, ...]:
+    """A subscription begins with the task; a direct reply is delivered and done."""
     if not isinstance(value, Message):
         return write_task(value)
     done = _done(value)
-    return _encode({"type": "TaskStatusUpdateEvent", "taskId": done["id"], "status": done["status"], "final": True})
+    home = {"taskId": done["id"], "contextId": done["contextId"]}
+    answer = {"type": "TaskArtifactUpdateEvent", "artifact": done["artifacts"][0], "final": False, **home}
+    end = {"type": "TaskStatusUpdateEvent", "status": done["status"], "final": True, **home}
+    return _encode(answer | {"append": False, "lastChunk": True}), _encode(end)
 
 
-def _events(style: Style, ref: TaskRef) -> Encode:
-    task = _encode(ref.id)
-    context = b',"contextId":%b' % _encode(ref.context_id) if style == "superset" else b""
+_TAILS = {
+    (append, last): b',"append":%b,"lastChunk":%b}' % (_encode(append), _encode(last))
+    for append in (False, True)
+    for last in (False, True)
+}
+
+
+def events(ref: TaskRef) -> Encode:
+    """The page's members first, then those its own server adds to them."""
+    home = b'"taskId":%b' % _encode(ref.id)
+    context = b',"contextId":%b' % _encode(ref.context_id)
 
     def encode(fact: AnyFact, final: bool) -> bytes:
         if isinstance(fact, Chunk):
-            more = b""
-            if style == "superset":
-                more = context + (b',"append":true' if fact.append else b',"append":false')
-                more += b',"lastChunk":true' if fact.last_chunk else b',"lastChunk":false'
             artifact = _encode(fact.artifact)
-            return b'{"type":"TaskArtifactUpdateEvent","taskId":%b,"artifact":%b,"final":false%b}' % (
-                task,
-                artifact,
-                more,
-            )
+            tail = context + _TAILS[fact.append, fact.last_chunk]
+            return b'{"type":"TaskArtifactUpdateEvent",%b,"artifact":%b,"final":false%b' % (home, artifact, tail)
         if isinstance(fact, StatusFact):
-            ends = b"true" if final else b"false"
+            tail = (b"true" if final else b"false") + context
             status = _encode(_status(fact.status))
-            return b'{"type":"TaskStatusUpdateEvent","taskId":%b,"status":%b,"final":%b%b}' % (
-                task,
-                status,
-                ends,
-                context,
-            )
+            return b'{"type":"TaskStatusUpdateEvent",%b,"status":%b,"final":%b}' % (home, status, tail)
+        return b""
+
+    return encode
+
+
+def literal(ref: TaskRef) -> Encode:
+    home = b'"taskId":%b' % _encode(ref.id)
+
+    def encode(fact: AnyFact, final: bool) -> bytes:
+        if isinstance(fact, Chunk):
+            if fact.append and not any(part.text != "" for part in fact.artifact.parts):
+                return b""  # only says that the artifact is complete, for which the page has no member
+            artifact = _encode(fact.artifact)
+            return b'{"type":"TaskArtifactUpdateEvent",%b,"artifact":%b,"final":false}' % (home, artifact)
+        if isinstance(fact, StatusFact):
+            status = _status(fact.status)
+            del status["timestamp"]
+            ends = b"true" if final else b"false"
+            return b'{"type":"TaskStatusUpdateEvent",%b,"status":%b,"final":%b}' % (home, _encode(status), ends)
         return b""
 
     return encode
@@ -205,7 +222,7 @@ def dialect(style: Style, wire: WireSettings, methods: dict[str, str] = METHODS)
         page=write_page,
         opening=_first,
         card=cards.union,
-        events=partial(_events, style),
+        events=literal if style == "literal" else events,
         news=write_news,
         framing="nameless",
         first_framing="nameless",
