@@ -9,19 +9,26 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from dragoman.core.fold import Fold, resume, shown, view
 from dragoman.core.heads import born
 from dragoman.engine.limits import Limits
 from dragoman.model.facts import AnyFact, Entry, Received
+from dragoman.model.messages import Message
 from dragoman.model.tasks import Head, Scope, View
-from dragoman.ports import Append, Appended, Bus, Checkpoint, Lifecycle, New, Snapshot, Store, Turn
-
-if TYPE_CHECKING:
-    from dragoman.engine.run import Run
+from dragoman.ports import Append, Appended, Bus, Checkpoint, Lifecycle, New, Query, Route, Snapshot, Store, Turn
 
 Key = tuple[Scope, str]
+
+
+class Running(Protocol):
+    """The turn at work on a task, as others reach it."""
+
+    @property
+    def route(self) -> Route: ...
+    def stop(self, why: str) -> None: ...
+    def answer(self, message: Message | None) -> None: ...
 
 
 class Live:
@@ -49,7 +56,7 @@ class Live:
         self.span = 0  # facts since the last checkpoint
         self.weight = 0  # their bytes
         self.inbox: list[Entry] = []
-        self.run: Run | None = None
+        self.run: Running | None = None
         self.settlers: list[asyncio.Future[None]] = []
         self.pins = 0
         self.seen: View | None = None  # what the fold looked like when it was last shown
@@ -147,6 +154,21 @@ class Lives:
         loaded = await self._store.load(live.head.scope, live.head.uid)
         assert loaded is not None, "a pinned task cannot be deleted"
         return view(loaded)
+
+    async def conversation(self, scope: Scope, context_id: str, but: str, limit: int) -> tuple[Message, ...]:
+        """The last `limit` messages of the context's other tasks: what was asked, said and delivered."""
+        page = await self._store.list(scope, Query(context_id=context_id, limit=limit + 1, artifacts=True))
+        messages: list[Message] = []
+        for loaded in reversed(page.items):
+            if loaded.head.uid != but:
+                seen = view(loaded)
+                task = seen.task
+                messages += task.history
+                if (answer := seen.answer()) is not None:
+                    messages.append(answer)
+                if task.status is not None and task.status.message is not None:
+                    messages.append(task.status.message)
+        return tuple(messages[max(0, len(messages) - limit) :])
 
     # --- the cache of finished tasks
 

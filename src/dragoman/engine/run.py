@@ -7,26 +7,24 @@ built: nothing decided after that moment is read into it.
 """
 
 import asyncio
-import contextvars
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from dragoman.core import lifecycle
 from dragoman.core.journal import Journal, digest
 from dragoman.core.weights import weigh
+from dragoman.engine.background import Background
+from dragoman.engine.limits import Limits
+from dragoman.engine.live import Live, Lives
 from dragoman.model.errors import Busy, Conflict, HandlerChanged, InvalidParams, OutcomeUnknown, StoreError, StoreFull
 from dragoman.model.facts import AnyFact, Asked, Chunk, Created, Received, Resumed, Said, Stepped, Used
 from dragoman.model.messages import Artifact, Message, Part, Role
 from dragoman.model.operations import Principal
 from dragoman.model.tasks import Head, Scope, TaskState, TaskStatus, Usage
-from dragoman.ports import Agent, Appended, Parked, Route, Turn
-
-if TYPE_CHECKING:
-    from dragoman.engine.live import Live
-    from dragoman.engine.turns import Turns
+from dragoman.ports import Agent, Appended, Clock, Ids, Parked, Route, Store, Turn
 
 log = logging.getLogger("dragoman.turn")
 
@@ -35,13 +33,38 @@ TIMED_OUT = "The agent did not finish in time."
 BACKOFF = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 
+class Means:
+    """What all turns of a process work with."""
+
+    __slots__ = ("background", "clock", "held", "ids", "limits", "lives", "replica", "store")
+
+    def __init__(
+        self,
+        store: Store,
+        lives: Lives,
+        clock: Clock,
+        ids: Ids,
+        limits: Limits,
+        replica: str,
+        background: Background,
+    ) -> None:
+        self.store = store
+        self.lives = lives
+        self.clock = clock
+        self.ids = ids
+        self.limits = limits
+        self.replica = replica
+        self.background = background
+        self.held = 0  # questions that wait in memory
+
+
 class Run:
     """Implements `ports.TurnHandle`."""
 
     def __init__(
         self,
-        turns: "Turns",
-        live: "Live",
+        means: Means,
+        live: Live,
         agent: Agent,
         route: Route,
         source: Created | Received,
@@ -50,7 +73,7 @@ class Run:
         journal: Journal | None = None,
     ) -> None:
         head = live.head
-        self._turns = turns
+        self._means = means
         self._live = live
         self._agent = agent
         self.route = route
@@ -67,7 +90,7 @@ class Run:
         self.extensions = source.extensions
         self.principal = principal
         self.attempt = head.attempt
-        self.deadline = turns.clock.now() + route.timeout_ms if route.timeout_ms else 0
+        self.deadline = means.clock.now() + route.timeout_ms if route.timeout_ms else 0
         self._n = -1
         self._steps: dict[str, int] = {}
         self._places: dict[str, int] = {}
@@ -80,6 +103,7 @@ class Run:
         self._scheduled = False
         self._room: asyncio.Future[None] | None = None
         self._end: tuple[TaskState, Sequence[Part], dict[str, Any] | None] = (TaskState.COMPLETED, (), None)
+        self._following: Received | None = None
         self._begun = False
         self._ending = False
         self._stop = ""  # why the turn was asked to stop: "cancel", "timeout", "abandon", "full", "lost"
@@ -88,13 +112,13 @@ class Run:
 
     # --- life
 
-    def start(self) -> None:
-        loop = asyncio.get_running_loop()
+    def start(self, task: asyncio.Task[None]) -> None:
+        """The turn begins: `task` is going to do its work."""
         self._live.run = self
         self._live.pins += 1
-        self.task = loop.create_task(self._main(), context=contextvars.Context())
+        self.task = task
         if self.route.timeout_ms:
-            self._timer = loop.call_later(self.route.timeout_ms / 1000, self.stop, "timeout")
+            self._timer = asyncio.get_running_loop().call_later(self.route.timeout_ms / 1000, self.stop, "timeout")
 
     def stop(self, why: str) -> None:
         """Reach the handler at once. The first reason counts; a turn that is already ending ends as it is."""
@@ -103,7 +127,8 @@ class Run:
             if self._begun:  # a task cancelled before its first step would never get to settle anything
                 self.task.cancel()
 
-    async def _main(self) -> None:
+    async def work(self) -> Received | None:
+        """The turn, to its end in the log. Answers the message of the turn that began there, if one waited."""
         try:
             outcome = await self._outcome()
             self._ending = True
@@ -114,7 +139,11 @@ class Run:
         except Exception:
             log.exception("a turn could not be ended", extra={"a2a.task.id": self.task_id})
         finally:
-            self._over()
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._live.run is self:
+                self._live.run = None
+        return self._following
 
     async def _outcome(self) -> tuple[TaskState | None, Sequence[Part], dict[str, Any] | None]:
         """Run the handler. A state of None means there is nothing to settle."""
@@ -155,13 +184,6 @@ class Run:
         log.error("the agent cancelled itself", extra=self._facts())
         return TaskState.FAILED, _text(FAILED), None
 
-    def _over(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._live.run is self:
-            self._live.run = None
-        self._turns.ended(self, self._live)
-
     def _facts(self) -> dict[str, str]:
         return {"a2a.task.id": self.task_id, "a2a.context.id": self.context_id, "dragoman.skill": self.route.skill}
 
@@ -195,7 +217,7 @@ class Run:
                 await asyncio.sleep(next(delays, BACKOFF[-1]))
 
     async def _last(self, state: TaskState, parts: Sequence[Part], metadata: dict[str, Any] | None) -> None:
-        now = self._turns.clock.now()
+        now = self._means.clock.now()
         live = self._live
         message = self._says(parts, metadata) if parts else None
         facts, weight = self._take()
@@ -205,14 +227,25 @@ class Run:
                 if message is not None:
                     said = Said(at=now, status=lifecycle.status(TaskState.WORKING, now, message), n=self._next())
                     ahead = (*facts, said)
-                await self._turns.next(self, live, self._guard, ahead, weight, now)
+                await self._hand_on(ahead, weight, now)
             else:
                 end = lifecycle.ended(state, now, message, self._used(facts))
-                await self._turns.lives.append(live, (*facts, end), self._guard, weight + weigh(parts))
+                await self._means.lives.append(live, (*facts, end), self._guard, weight + weigh(parts))
         except StoreError:
             self._buffer[:0] = facts
             self._weight += weight
             raise
+
+    async def _hand_on(self, ahead: tuple[AnyFact, ...], weight: int, now: int) -> None:
+        """A message waits: its turn begins in the same append."""
+        means, live = self._means, self._live
+        entry = live.inbox[0]
+        source = entry.fact
+        assert isinstance(source, Received), "the inbox holds messages"
+        fact = lifecycle.started(now, means.ids.uid(), live.head.epoch + 1, of=entry.seq, took=1, replica=means.replica)
+        await means.lives.append(live, (*ahead, fact), self._guard, weight + 60)
+        live.inbox.pop(0)
+        self._following = source
 
     def _used(self, facts: Sequence[AnyFact]) -> Usage | None:
         """What all turns used, counting what is about to be written."""
@@ -227,7 +260,7 @@ class Run:
         return facts, weight
 
     async def _ended_after_all(self) -> bool:
-        head = await self._turns.store.head(self.scope, self.uid)
+        head = await self._means.store.head(self.scope, self.uid)
         return head is None or head.terminal or head.epoch != self._guard.epoch
 
     # --- the buffer
@@ -245,7 +278,7 @@ class Run:
             return
         facts, weight = self._take()
         self._flight_facts = len(facts)
-        self._flight = self._turns.lives.append(self._live, facts, self._guard, weight)
+        self._flight = self._means.lives.append(self._live, facts, self._guard, weight)
         self._flight.add_done_callback(self._down)
 
     def _arrived(self, flight: "asyncio.Future[Appended]") -> None:
@@ -274,7 +307,7 @@ class Run:
 
     async def _admit(self) -> None:
         """Wait while too much is on its way to the store."""
-        limits = self._turns.limits
+        limits = self._means.limits
         while len(self._buffer) + self._flight_facts >= limits.buffer_facts or self._weight >= limits.buffer_bytes:
             self._flush()
             await self._landing()
@@ -301,7 +334,7 @@ class Run:
         before, buffered = self._take()
         facts = (*before, fact)
         weight += buffered
-        flight = self._flight = self._turns.lives.append(self._live, facts, self._guard, weight)
+        flight = self._flight = self._means.lives.append(self._live, facts, self._guard, weight)
         self._flight_facts = len(facts)
         flight.add_done_callback(self._arrived)
         await asyncio.shield(flight)
@@ -312,7 +345,7 @@ class Run:
 
     def _says(self, parts: Sequence[Part], metadata: dict[str, Any] | None) -> Message:
         return Message(
-            message_id=self._turns.ids.uid(),
+            message_id=self._means.ids.uid(),
             context_id=self.context_id,
             task_id=self.task_id,
             role=Role.AGENT,
@@ -332,13 +365,13 @@ class Run:
         return tuple(fold.history) if fold is not None else (self.message,)
 
     async def conversation(self, limit: int = 20) -> tuple[Message, ...]:
-        return await self._turns.conversation(self.scope, self.context_id, self.uid, limit)
+        return await self._means.lives.conversation(self.scope, self.context_id, self.uid, limit)
 
     async def say(self, parts: Sequence[Part], metadata: dict[str, Any] | None = None) -> None:
         n = self._next()
         if self._journal.swallows(n):
             return
-        now = self._turns.clock.now()
+        now = self._means.clock.now()
         status = TaskStatus(
             state=TaskState.WORKING, message=self._says(parts, metadata), timestamp=lifecycle.stamp(now)
         )
@@ -355,7 +388,7 @@ class Run:
     ) -> None:
         n = self._n = self._n + 1
         chunk = Chunk(
-            at=self._turns.clock.now(),
+            at=self._means.clock.now(),
             artifact=artifact,
             append=append,
             last_chunk=last_chunk,
@@ -384,7 +417,7 @@ class Run:
     def usage(self, usage: Usage) -> None:
         n = self._next()
         if not self._journal.swallows(n):
-            self._emit(Used(at=self._turns.clock.now(), usage=usage, n=n), 60)
+            self._emit(Used(at=self._means.clock.now(), usage=usage, n=n), 60)
 
     def finish(self, state: TaskState, parts: Sequence[Part] = (), metadata: dict[str, Any] | None = None) -> None:
         self._end = (state, parts, metadata)
@@ -400,7 +433,7 @@ class Run:
         encoded = msgspec.json.encode(result)
         result = msgspec.json.decode(encoded)
         fact = Stepped(
-            at=self._turns.clock.now(),
+            at=self._means.clock.now(),
             turn=self._guard.turn,
             name=name,
             nth=nth,
@@ -438,16 +471,16 @@ class Run:
         known = self._journal.question(n, asked)
         if known is not None:
             return known.answer
-        now = self._turns.clock.now()
+        now = self._means.clock.now()
         fact = Asked(
             at=now,
             status=lifecycle.status(state, now, self._says(parts, metadata)),
             n=n,
             digest=asked,
             hold=hold,
-            expires=now + self._turns.limits.parked_ms,
+            expires=now + self._means.limits.parked_ms,
         )
-        if hold and not self._turns.may_hold():
+        if hold and self._means.held >= self._means.limits.held:
             raise Busy("too many questions wait for an answer in memory")
         self._asking = True
         try:
@@ -456,11 +489,11 @@ class Run:
             await self._commit(fact, weigh(parts) + 300)
             if self._answer is None:
                 raise Parked
-            self._turns.holding(+1)
+            self._means.held += 1
             try:
                 return await self._answer
             finally:
-                self._turns.holding(-1)
+                self._means.held -= 1
                 self._answer = None
         finally:
             self._asking = False
@@ -472,16 +505,16 @@ class Run:
 
     def _authorized(self, waiting: "asyncio.Future[Any]") -> None:
         if not waiting.cancelled() and self._answer is not None and not self._answer.done():
-            self._turns.spawn(self._resume())
+            self._means.background.spawn(self._resume())
 
     async def _resume(self) -> None:
         await self._landed()
         head: Head = self._live.head
         if head.interrupted and head.epoch == self._guard.epoch:
-            now = self._turns.clock.now()
+            now = self._means.clock.now()
             try:
                 fact = Resumed(at=now, status=lifecycle.status(TaskState.WORKING, now))
-                await self._turns.lives.append(self._live, (fact,), self._guard, 60)
+                await self._means.lives.append(self._live, (fact,), self._guard, 60)
             except Conflict:
                 return
         self.answer(None)

@@ -168,7 +168,7 @@ class Sending:
         """Nobody knows whether the task came to be. If it did, its caller was told otherwise: end it."""
         live = await self._lives.open(call.scope, id)
         if live is not None:
-            self._turns.spawn(self._turns.settle(live, TaskState.FAILED, "The message could not be stored."))
+            self._turns.background.spawn(self._turns.settle(live, TaskState.FAILED, "The message could not be stored."))
             self._lives.unpin(live)
 
     # --- a message to a task
@@ -205,7 +205,7 @@ class Sending:
     def _answer(self, live: Live, head: Head, message: Message, call: Call) -> None:
         """The answer is committed: hand it to the handler that waits, or run the handler again."""
         if not head.held:
-            self._turns.spawn(self._turns.replay(live, call.principal))
+            self._turns.background.spawn(self._turns.replay(live, call.principal))
         elif live.run is not None:
             live.run.answer(message)
 
@@ -261,7 +261,7 @@ class Sending:
                     return again
                 self._lives.unpin(again.live)
                 raise InvalidParams("was used before for a task; use a new key", "idempotencyKey")
-        return await turns.owned(self._reply(call, op, route, key))
+        return await turns.background.owned(self._reply(call, op, route, key))
 
     async def _reply(self, call: Call, op: SendMessage, route: Route, key: KeyRecord | None) -> Message:
         turns = self._turns

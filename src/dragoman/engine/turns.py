@@ -4,26 +4,23 @@ import asyncio
 import contextvars
 import logging
 from collections import deque
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, TypeVar
 
 from dragoman.core import lifecycle
-from dragoman.core.fold import view
 from dragoman.core.journal import Journal
+from dragoman.engine.background import Background
 from dragoman.engine.limits import Limits
 from dragoman.engine.live import Live, Lives
-from dragoman.engine.run import Run
+from dragoman.engine.run import Means, Run
 from dragoman.model.errors import Busy, CallerError, Conflict, OutcomeUnknown, StoreFull
-from dragoman.model.facts import AnyFact, Created, Received, Started
-from dragoman.model.messages import Message
+from dragoman.model.facts import Created, Received, Started
 from dragoman.model.operations import Policy, Principal
 from dragoman.model.tasks import Head, Scope, TaskState
-from dragoman.ports import Agent, Clock, Ids, Lifecycle, Query, Route, Store, Turn
+from dragoman.ports import Agent, Clock, Ids, Lifecycle, Route, Store
 
 log = logging.getLogger("dragoman.turn")
 
-T = TypeVar("T")
 Context = tuple[Scope, str]
 
 
@@ -57,11 +54,11 @@ class Turns:
         self.ids = ids
         self.limits = limits
         self.replica = replica
+        self.background = Background()
+        self._means = Means(store, lives, clock, ids, limits, replica, self.background)
         self._agents = agents
         self.runs: set[Run] = set()
-        self._held = 0
         self._queues: dict[Context, deque[Waiting]] = {}
-        self._background: set[asyncio.Task[Any]] = set()
         self._idle: asyncio.Event | None = None
         self.stopping = False
 
@@ -86,11 +83,24 @@ class Turns:
         journal: Journal | None = None,
     ) -> None:
         """Run the turn whose `Started` was just committed."""
-        run = Run(self, live, self.agent(live.head.scope.agent), route, source, principal=principal, journal=journal)
+        agent = self.agent(live.head.scope.agent)
+        run = Run(self._means, live, agent, route, source, principal=principal, journal=journal)
         self.runs.add(run)
         if route.serialize:
             self._queues.setdefault((live.head.scope, live.head.context_id), deque())
-        run.start()
+        driving = asyncio.get_running_loop().create_task(self._drive(run, live), context=contextvars.Context())
+        run.start(driving)
+
+    async def _drive(self, run: Run, live: Live) -> None:
+        """A turn from its start to its end, and on to the next when a message waited."""
+        try:
+            waiting = await run.work()
+            if waiting is not None:
+                self._go_on(run, live, waiting)
+        except Exception:
+            log.exception("the next turn could not be started", extra={"a2a.task.id": live.head.id})
+        finally:
+            self._ended(run, live)
 
     def must_wait(self, scope: Scope, context_id: str, route: Route) -> bool:
         """Whether the context is taken. If it is free it is taken now: begin a turn in it, or `free` it."""
@@ -150,14 +160,8 @@ class Turns:
         assert isinstance(fact, (Created, Received)), "a turn answers a message"
         return fact
 
-    async def next(self, run: Run, live: Live, guard: Turn, ahead: tuple[AnyFact, ...], weight: int, now: int) -> None:
-        """The turn is over and a message waits: go on with it in the same append."""
-        entry = live.inbox[0]
-        source = entry.fact
-        assert isinstance(source, Received), "the inbox holds messages"
-        fact = lifecycle.started(now, self.ids.uid(), live.head.epoch + 1, of=entry.seq, took=1, replica=self.replica)
-        await self.lives.append(live, (*ahead, fact), guard, weight + 60)
-        live.inbox.pop(0)
+    def _go_on(self, run: Run, live: Live, source: Received) -> None:
+        """The turn is over, and its last append began the next one."""
         try:
             route = self.agent(live.head.scope.agent).route(source.message, source.metadata)
         except CallerError:
@@ -166,11 +170,11 @@ class Turns:
 
     # --- ending
 
-    def ended(self, run: Run, live: Live) -> None:
+    def _ended(self, run: Run, live: Live) -> None:
         """A run is over, however it ended."""
         self.runs.discard(run)
         if live.head.cancel_by and not live.head.terminal and live.run is None and not self.stopping:
-            self.spawn(self._cancel_now(live))
+            self.background.spawn(self._cancel_now(live))
         self.lives.unpin(live)
         if live.run is None:
             self.free(live.head.scope, live.head.context_id, run.route)
@@ -180,7 +184,7 @@ class Turns:
     def _start_waiting(self, context: Context) -> None:
         queue = self._queues.get(context)
         if queue:
-            self.spawn(self._start(context, queue.popleft()))
+            self.background.spawn(self._start(context, queue.popleft()))
         else:
             self._queues.pop(context, None)
 
@@ -238,7 +242,7 @@ class Turns:
 
     def _force(self, live: Live) -> None:
         if not live.head.terminal:
-            self.spawn(self._cancel_now(live))
+            self.background.spawn(self._cancel_now(live))
 
     async def _cancel_now(self, live: Live) -> None:
         """The deadline passed: the task is canceled whether its code returned or not."""
@@ -290,47 +294,6 @@ class Turns:
             if settler in live.settlers:
                 live.settlers.remove(settler)
 
-    # --- for runs
-
-    def may_hold(self) -> bool:
-        return self._held < self.limits.held
-
-    def holding(self, change: int) -> None:
-        self._held += change
-
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run in the background; `close` waits for it."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._background.add(task)
-        task.add_done_callback(self._reap)
-
-    async def owned(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do it in a task and a context of our own: whoever waits may leave, the work goes on."""
-        task = asyncio.get_running_loop().create_task(work, context=contextvars.Context())
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
-        return await asyncio.shield(task)
-
-    def _reap(self, task: asyncio.Task[None]) -> None:
-        self._background.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            log.error("background work failed", exc_info=task.exception())
-
-    async def conversation(self, scope: Scope, context_id: str, but: str, limit: int) -> tuple[Message, ...]:
-        """The last `limit` messages of the context's other tasks: what was asked, said and delivered."""
-        page = await self.store.list(scope, Query(context_id=context_id, limit=limit + 1, artifacts=True))
-        messages: list[Message] = []
-        for loaded in reversed(page.items):
-            if loaded.head.uid != but:
-                seen = view(loaded)
-                task = seen.task
-                messages += task.history
-                if (answer := seen.answer()) is not None:
-                    messages.append(answer)
-                if task.status is not None and task.status.message is not None:
-                    messages.append(task.status.message)
-        return tuple(messages[max(0, len(messages) - limit) :])
-
     # --- shutting down
 
     async def drain(self, seconds: float) -> None:
@@ -350,7 +313,4 @@ class Turns:
         tasks = [run.task for run in self.runs if run.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=5)
-        if self._background:
-            _, late = await asyncio.wait(self._background, timeout=5)
-            for task in late:
-                task.cancel()
+        await self.background.close(5)
