@@ -5,7 +5,7 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from dragoman.model.cards import Profile
+from dragoman.model.cards import Profile, Security
 from dragoman.model.facts import AnyFact, Entry
 from dragoman.model.messages import Artifact, Message, Part
 from dragoman.model.operations import Principal, PushConfig
@@ -311,6 +311,44 @@ class Signer(Protocol):
     def jwks(self) -> bytes:
         """The public keys as a JWK Set in JSON: the one that signs now, and those that signed before."""
         ...
+
+
+# --- callers ---------------------------------------------------------------------------------------------
+
+
+class Presented(Struct, frozen=True):
+    """What a request brought that may say who sends it. Header names are in lower case.
+
+    `certificate` is the client's, in PEM, after its handshake was verified. `forwarded` says that the request came
+    through a trusted proxy, whose word counts where a client's own would not.
+    """
+
+    headers: Mapping[str, str]
+    query: str = ""
+    certificate: str = ""
+    forwarded: bool = False
+
+
+class Authenticator(Protocol):
+    """Says who is calling one agent.
+
+    * `authenticate` answers at once when it can (a known token), else with an awaitable: asked for every request.
+      Raises Unauthenticated with the challenge when nothing presented suffices, MissingScope when only a scope does.
+      An agent that is open to all answers the anonymous `Principal()`, but only to who presented nothing.
+    * `lapsed` says whether somebody let in before would not be any more: asked now and then while a stream is open.
+    * `explicit` says that browsers send none of its credentials by themselves, so that no page can borrow them.
+    * `open` opens what it needs, `reload` reads again what may have changed.
+    """
+
+    @property
+    def security(self) -> Security: ...
+    @property
+    def explicit(self) -> bool: ...
+    def authenticate(self, presented: Presented) -> Principal | Awaitable[Principal]: ...
+    def lapsed(self, principal: Principal) -> bool: ...
+    async def open(self) -> None: ...
+    async def close(self) -> None: ...
+    def reload(self) -> None: ...
 
 
 # --- bus -------------------------------------------------------------------------------------------------

@@ -27,8 +27,12 @@ def test_the_parts_defaults_are_the_documented_ones() -> None:
     assert checks.addresses(Settings()) == Guard()
 
 
-ELSEWHERE = {"port", "allow_public", "store", "max_size", "cached_contexts", "log_level", "log_format", "signing_keys"}
-"""What is read where it is used: by the listener, the checks, the store and the logs."""
+ELSEWHERE = {"port", "allow_public", "auth_callers", "store", "max_size", "cached_contexts"} | {
+    "log_level",
+    "log_format",
+    "signing_keys",
+}
+"""What is read where it is used: by the listener, the checks, the entrances, the store and the logs."""
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - ELSEWHERE))

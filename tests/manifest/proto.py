@@ -53,7 +53,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement("004-34", "tasks/cancel ends a running task as canceled"),
     Requirement("004-35", "tasks/cancel of a finished task changes nothing and is no error"),
     Requirement("004-36", "agent/getAuthenticatedExtendedCard answers the card in the shape of the public one"),
-    Requirement("004-37", "It does so after the bearer or the API key was checked", pending="authentication"),
+    Requirement("004-37", "It does so after the bearer or the API key was checked"),
     # webhooks
     Requirement("004-38", "tasks/pushNotificationConfig/set registers a webhook of a task", pending=_HOOKS),
     Requirement("004-38b", "tasks/pushNotificationConfig/get, list and delete know it", pending=_HOOKS),
@@ -97,7 +97,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     ),
     Requirement("004-c11", "A loopback or metadata address is refused until the environment allows it", pending=_HOOKS),
     Requirement("004-c12", "The HTTP+JSON aliases answer"),
-    Requirement("004-c13", "With A2A_AUTH_TOKEN set, 401 without it and 200 with it", pending="authentication"),
+    Requirement("004-c13", "With A2A_AUTH_TOKEN set, 401 without it and 200 with it"),
     # decided
     Requirement("004-d1", "Every task result tells usage (zeros when nobody counted) and durationMs"),
     Requirement("004-d2", "What is parked outlives every retention; what memory forgot is read from the file"),

@@ -3,6 +3,7 @@
 from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
+from dragoman.app.access import guarded
 from dragoman.app.settings import Settings, SettingsError
 from dragoman.app.stores import choose
 from dragoman.core.addresses import Guard, guard
@@ -75,12 +76,13 @@ def addresses(settings: Settings) -> Guard:
 def reach(settings: Settings) -> None:
     """Refuse to listen beyond this machine while nobody has to log in, unless that is what was asked for."""
     host = settings.server.host
-    if loopback(host) or settings.server.allow_public:
+    if loopback(host) or settings.server.allow_public or guarded(settings):
         return
     raise SettingsError(
         f"Not listening on {host or 'every address'} ({settings.origin('host')}): other machines can reach it, "
-        "and nobody has to log in to use these agents. Listen on 127.0.0.1, or, if something in front of this server "
-        "checks who is calling, say so with --allow-public (DRAGOMAN_ALLOW_PUBLIC=true)."
+        "and nobody has to log in to use these agents. Listen on 127.0.0.1, or have callers log in (A2A_AUTH_TOKEN or "
+        "[auth], see docs/security.md), or, if something in front of this server checks who is calling, say so with "
+        "--allow-public (DRAGOMAN_ALLOW_PUBLIC=true)."
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.app import checks, wiring
+from dragoman.app.access import guarded
 from dragoman.app.banner import banner
 from dragoman.app.logs import configure
 from dragoman.app.settings import Settings
@@ -35,7 +36,7 @@ def run(agents: Mapping[str, Agent], settings: Settings, opened: Callable[[str],
     configure(settings.log.level, settings.log.format)
     if names := strays():
         log.warning("These variables set nothing: %s", ", ".join(names))
-    if not checks.loopback(settings.server.host):
+    if not (checks.loopback(settings.server.host) or guarded(settings)):
         log.warning(
             "Listening on %s (%s): anybody who can reach it can use these agents. They call it by its address, or by a "
             "name that public_url or allowed_hosts says",

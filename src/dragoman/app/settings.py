@@ -103,6 +103,10 @@ class PushSettings(Struct, frozen=True, kw_only=True):
     https_only: bool = False
 
 
+class AuthSettings(Struct, frozen=True, kw_only=True):
+    callers: str = ""
+
+
 class LogSettings(Struct, frozen=True, kw_only=True):
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["auto", "human", "json"] = "auto"
@@ -110,19 +114,22 @@ class LogSettings(Struct, frozen=True, kw_only=True):
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """The resolved whole. `origins` says where each value that is not a default came from; `off` why nothing is to be
-    served, where a file says so."""
+    """The resolved whole. `origins` says where each value that is not a default came from, `secrets` holds the digests
+    of those the environment gave, by the variable's name; `off` says why nothing is to be served, where a file does.
+    """
 
     agents: tuple[AgentSettings, ...] = ()
     remotes: dict[str, RemoteSettings] = {}
     off: str = ""
     server: ServerSettings = ServerSettings()
     store: StoreSettings = StoreSettings()
+    auth: AuthSettings = AuthSettings()
     limits: LimitSettings = LimitSettings()
     signing: SigningSettings = SigningSettings()
     push: PushSettings = PushSettings()
     log: LogSettings = LogSettings()
     origins: dict[str, str] = {}
+    secrets: dict[str, bytes] = {}
 
     def origin(self, name: str) -> str:
         return self.origins.get(name, "default")
@@ -131,6 +138,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 SECTIONS: dict[str, type[Struct]] = {
     "server": ServerSettings,
     "store": StoreSettings,
+    "auth": AuthSettings,
     "limits": LimitSettings,
     "signing": SigningSettings,
     "push": PushSettings,
@@ -142,7 +150,7 @@ def flat(section: str, key: str) -> str:
     """A setting's name outside the file, where sections don't exist."""
     if (section, key) == ("store", "url"):
         return "store"
-    return f"{section.removesuffix('s')}_{key}" if section in ("log", "limits", "signing", "push") else key
+    return f"{section.removesuffix('s')}_{key}" if section in ("auth", "log", "limits", "signing", "push") else key
 
 
 NAMES: dict[str, tuple[str, str]] = {

@@ -24,6 +24,9 @@ ALIASES = {
 }
 """Names other platforms set. The DRAGOMAN_ name wins where both are there."""
 
+AUTH_TOKEN = "A2A_AUTH_TOKEN"
+"""A bearer token for every agent, as protoAgent names it."""
+
 NOT_SETTINGS = {"DRAGOMAN_CONFIG", "DRAGOMAN_AGENT"}
 
 
@@ -73,7 +76,14 @@ def resolve(
         section: struct(**{key: values[name] for name, (at, key) in NAMES.items() if at == section and name in values})
         for section, struct in SECTIONS.items()
     }
-    return Settings(agents=agents, remotes=theirs.remotes, off=theirs.off, origins=origins, **sections)  # pyright: ignore[reportArgumentType]
+    return Settings(
+        agents=agents,
+        remotes=theirs.remotes,
+        off=theirs.off,
+        origins=origins,
+        secrets=_secrets(environ),
+        **sections,  # pyright: ignore[reportArgumentType]
+    )
 
 
 def strays(environ: Mapping[str, str] | None = None) -> list[str]:
@@ -157,6 +167,19 @@ def _read_environment(environ: Mapping[str, str], values: dict[str, Any], origin
         value = environ.get(variable)
         if value and not _from_kubernetes(variable, value):
             _take(name, value, variable, values, origins, text=True)
+
+
+def _secrets(environ: Mapping[str, str]) -> dict[str, bytes]:
+    """Digests of the credentials callers may present, as other systems name the variables. Nothing keeps the values."""
+    given = {name: value for name, value in environ.items() if value and name == AUTH_TOKEN}
+    for name, value in given.items():
+        if value != value.strip() or not value.isprintable() or " " in value:
+            raise SettingsError(f"{name}: Expected a token without spaces or control characters.")
+    if not given:
+        return {}
+    from dragoman.auth.hashes import digest  # only who has secrets pays for hashing
+
+    return {name: digest(value.encode("utf-8")) for name, value in given.items()}
 
 
 def _take(name: str, value: Any, origin: str, values: dict[str, Any], origins: dict[str, str], *, text: bool) -> None:

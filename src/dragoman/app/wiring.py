@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from dragoman.app import checks
+from dragoman.app.access import entrances
 from dragoman.app.loading import is_agent, slug_of, take
 from dragoman.app.profiles import PRESETS, dress
 from dragoman.app.settings import Settings, SettingsError
@@ -140,19 +141,23 @@ class Works:
 
     def __init__(self, agents: Mapping[str, Agent], settings: Settings, *, demo: bool = False) -> None:
         agents = dress(agents, settings.server.profile, demo=demo)
+        clock = SystemClock()
         self._agents = agents
+        self._entrances = entrances(settings, agents, clock)
         self._engine = Engine(
             store=store(settings),
             bus=LocalBus(),
             agents=agents,
-            clock=SystemClock(),
+            clock=clock,
             ids=SortedIds(),
             limits=limits(settings),
         )
-        gateway = Gateway(engine=self._engine, agents=agents, settings=door(settings))
+        gateway = Gateway(engine=self._engine, agents=agents, settings=door(settings), entrances=self._entrances)
         self.site = Site(gateway=gateway, settings=serving(settings), wire=reading(settings), signer=signer(settings))
 
     async def start(self) -> None:
+        for entrance in self._entrances.values():
+            await entrance.open()
         await self._engine.start()
 
     async def drain(self, seconds: float) -> None:
@@ -161,5 +166,7 @@ class Works:
 
     async def close(self) -> None:
         await self._engine.close()
+        for entrance in self._entrances.values():
+            await entrance.close()
         for agent in self._agents.values():
             await agent.close()

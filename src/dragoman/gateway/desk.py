@@ -23,6 +23,7 @@ from dragoman.model.operations import (
     Principal,
     SendMessage,
 )
+from dragoman.ports import Authenticator
 from dragoman.wire.cards import CardSource
 from dragoman.wire.exchange import Exchange
 
@@ -32,12 +33,20 @@ CHALLENGE = 'Bearer realm="dragoman"'
 
 class Desk:
     """`slug` names the agent in scopes and under /agents/; `path` is where it lives below our root ("" or
-    "/agents/<slug>")."""
+    "/agents/<slug>"). Without an `entrance` nobody has to log in."""
 
-    __slots__ = ("_extensions", "_required", "_settings", "path", "profile", "slug")
+    __slots__ = ("_extensions", "_required", "_settings", "entrance", "path", "profile", "slug")
 
-    def __init__(self, slug: str, path: str, profile: Profile, settings: GatewaySettings) -> None:
+    def __init__(
+        self,
+        slug: str,
+        path: str,
+        profile: Profile,
+        settings: GatewaySettings,
+        entrance: Authenticator | None = None,
+    ) -> None:
         self.slug = slug
+        self.entrance = entrance
         self.path = path
         self.profile = profile
         self._settings = settings

@@ -1,6 +1,6 @@
 """From an understood request to the engine: which agent, on whose behalf, by which method."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from dragoman.gateway.desk import Desk, unserved
@@ -22,6 +22,7 @@ from dragoman.model.operations import (
     TaskPage,
 )
 from dragoman.model.tasks import Scope, View
+from dragoman.ports import Authenticator, Presented
 from dragoman.wire.cards import CardSource
 from dragoman.wire.exchange import Exchange
 
@@ -49,15 +50,22 @@ class Gateway:
     """The first agent lives at the root; with several, each also lives at /agents/<slug>."""
 
     def __init__(
-        self, *, engine: Operations, agents: Mapping[str, Profiled], settings: GatewaySettings | None = None
+        self,
+        *,
+        engine: Operations,
+        agents: Mapping[str, Profiled],
+        settings: GatewaySettings | None = None,
+        entrances: Mapping[str, Authenticator] | None = None,
     ) -> None:
-        settings = settings or GatewaySettings()
+        settings, entrances = settings or GatewaySettings(), entrances or {}
         self.door = Door(settings)
         self.quota = Quota(settings)
         first = next(iter(agents))
-        self.root = Desk(first, "", agents[first].profile, settings)
+        self.root = Desk(first, "", agents[first].profile, settings, entrances.get(first))
         self.desks = {
-            slug: Desk(slug, f"{AGENTS}{slug}", agent.profile, settings) for slug, agent in agents.items() if slug
+            slug: Desk(slug, f"{AGENTS}{slug}", agent.profile, settings, entrances.get(slug))
+            for slug, agent in agents.items()
+            if slug
         }
         self._methods: Mapping[type[Operation], Callable[[Call, Any], Awaitable[Any]]] = {
             SendMessage: engine.send,
@@ -76,9 +84,20 @@ class Gateway:
         desk = self.desks.get(slug)
         return None if desk is None else (desk, slash + rest or "/")
 
-    def principal(self, headers: Mapping[str, str], scope: Mapping[str, Any]) -> Principal:
-        """Who is calling. The one place that says so; everything behind it works for any principal."""
-        return ANYBODY
+    def principal(
+        self, desk: Desk, headers: Mapping[str, str], query: str, scope: Mapping[str, Any]
+    ) -> Principal | Awaitable[Principal]:
+        """Who is calling. The one place that says so; everything behind it works for any principal.
+
+        At once for everybody known already. Raises (or its awaitable does) Unauthenticated or MissingScope.
+        """
+        entrance = desk.entrance
+        if entrance is None:
+            return ANYBODY
+        client = scope.get("client")
+        chain: Sequence[str] = scope.get("extensions", {}).get("tls", {}).get("client_cert_chain", ())
+        forwarded = bool(client) and self.door.trusts(client[0])
+        return entrance.authenticate(Presented(headers, query, chain[0] if chain else "", forwarded))
 
     def call(self, desk: Desk, exchange: Exchange, principal: Principal) -> Awaitable[Any]:
         """Check the request against the agent, and hand it to the engine. Raises before anything has begun."""

@@ -1,6 +1,7 @@
 """What an agent says about itself, before any dialect spells it."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -46,6 +47,38 @@ class Profile(Struct, frozen=True, kw_only=True):
     transitions: bool = False  # the history of states is shown, says the 0.3 card
     extended: bool = False  # the card declares an extended card
     extended_skills: tuple[Skill, ...] | None = None  # None: declared but not configured
+
+
+class SecurityScheme(Struct, frozen=True, kw_only=True):
+    """One way to log in, as cards tell it. Which members count depends on `kind`.
+
+    `place` and `parameter` say where an API key goes ("header", "query" or "cookie") and what it is called there;
+    `http` is the name of an HTTP authentication scheme; an OAuth 2 flow is the one its addresses allow for.
+    """
+
+    kind: Literal["key", "http", "oauth2", "oidc", "mtls"]
+    description: str = ""
+    place: str = ""
+    parameter: str = ""
+    http: str = ""
+    format: str = ""
+    discovery_url: str = ""
+    authorization_url: str = ""
+    token_url: str = ""
+    scopes: Mapping[str, str] = {}
+
+
+Requirement = Mapping[str, tuple[str, ...]]
+"""Schemes that are needed together, each with the scopes it must have given."""
+
+
+class Security(Struct, frozen=True, kw_only=True):
+    """How callers log in: every scheme by name, and what suffices. Any one of the requirements does; none: nobody has
+    to. `skills` are what single skills ask for beyond that."""
+
+    schemes: Mapping[str, SecurityScheme] = {}
+    requirements: tuple[Requirement, ...] = ()
+    skills: Mapping[str, tuple[Requirement, ...]] = {}
 
 
 class Interface(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@
     │   ├── UnsupportedOperation (TaskOver, StreamingNotSupported)
     │   ├── ContentTypeNotSupported, ExtendedCardNotConfigured
     │   ├── ExtensionRequired, VersionNotSupported
-    │   ├── BodyTooLarge, Unauthenticated, Forbidden
+    │   ├── BodyTooLarge, Unauthenticated, Forbidden (MissingScope)
     │   └── Busy               too much at once; try again later
     ├── AgentError             the agent behind us failed (InvalidAgentResponse)
     ├── AddressRefused         what we were asked to call may not be called
@@ -136,13 +136,25 @@ class BodyTooLarge(CallerError):
 
 
 class Unauthenticated(CallerError):
-    def __init__(self, challenge: str, message: str = "Authentication is required") -> None:
+    """`challenge` says what would do; `why`, for our log alone, what was wrong with what was presented."""
+
+    def __init__(self, challenge: str, message: str = "Authentication is required", why: str = "") -> None:
         super().__init__(message)
         self.challenge = challenge
+        self.why = why
 
 
 class Forbidden(CallerError):
     pass
+
+
+class MissingScope(Forbidden):
+    """The caller is known, and not allowed this. `scopes` are all that are needed."""
+
+    def __init__(self, needed: Sequence[str], missing: Sequence[str]) -> None:
+        self.scopes = tuple(needed)
+        named = ", ".join(missing)
+        super().__init__(f"This needs the scope {named}, which your credentials do not have", scope=named)
 
 
 class Busy(CallerError):

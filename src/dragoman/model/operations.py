@@ -149,11 +149,21 @@ class Policy(Struct, frozen=True, kw_only=True):
 
 
 class Principal(Struct, frozen=True, kw_only=True):
-    """Who is calling. `id` is stable (never a display name); empty means nobody in particular."""
+    """Who is calling. `id` is stable (never a display name); empty means nobody in particular.
+
+    `schemes` are the ways it was proved, by their names on the card; `expires` (milliseconds, 0: never) is when that
+    proof stops counting, and `proof` what whoever checked it would know it by. `tenants` are those the caller may use,
+    None means any. `admin` may see everybody's tasks.
+    """
 
     id: str = ""
     scopes: frozenset[str] = frozenset()
     claims: dict[str, Any] = {}
+    schemes: frozenset[str] = frozenset()
+    tenants: frozenset[str] | None = None
+    expires: int = 0
+    proof: bytes = b""
+    admin: bool = False
 
 
 class Call(Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from dragoman.gateway.desk import Desk
 from dragoman.gateway.gateway import Gateway
 from dragoman.model.errors import BodyTooLarge, DragomanError, InvalidRequest, StoreError
 from dragoman.model.messages import Message
-from dragoman.model.operations import GetExtendedCard
+from dragoman.model.operations import GetExtendedCard, Principal
 from dragoman.ports import Signer
 from dragoman.server.pages import Pages, Readiness
 from dragoman.server.record import Record
@@ -38,11 +38,20 @@ OWN = "dragoman.connection"
 KEEPALIVE = {"type": "http.response.body", "body": b": keepalive\n\n", "more_body": True}
 
 
+class Understood(NamedTuple):
+    """What is asked for, of which agent, by whom."""
+
+    exchange: Exchange
+    desk: Desk
+    principal: Principal
+
+
 class Visit(NamedTuple):
-    """How a request arrived, for who must look closer than its exchange."""
+    """How a request arrived and who sent it, for who must look closer than its exchange."""
 
     scope: Any
     headers: Mapping[str, str]
+    principal: Principal
 
 
 class Gone(Exception):
@@ -84,16 +93,18 @@ class Site:
         if "origin" in headers:
             extra = self._sharing.headers(headers["origin"])
         try:
-            answer, desk = await self._understand(scope, headers, receive)
+            understood = await self._understand(scope, headers, receive)
         except Gone:
             return
-        if isinstance(answer, Reply):
-            await _write(answer, extra, send, record)
+        if isinstance(understood, Reply):
+            await _write(understood, extra, send, record)
             return
+        exchange, desk, principal = understood
         watched = OWN not in scope.get("extensions", ())
-        carry_out = self._follow if answer.streaming else self._answer
-        work = carry_out(answer, desk, Visit(scope, headers), extra, send, record)
-        del scope, lines, headers, carry_out, answer, desk  # a stream may stay for hours, and needs none of it here
+        carry_out = self._follow if exchange.streaming else self._answer
+        work = carry_out(exchange, desk, Visit(scope, headers, principal), extra, send, record)
+        # A stream may stay for hours, and needs none of it here.
+        del scope, lines, headers, carry_out, understood, exchange, desk, principal
         if watched:
             await _while_connected(work, receive)
         else:
@@ -102,10 +113,8 @@ class Site:
 
     # --- understanding
 
-    async def _understand(
-        self, scope: Any, headers: Mapping[str, str], receive: Receive
-    ) -> tuple[Exchange | Reply, Desk]:
-        """The exchange to carry out, or the reply that ends it here."""
+    async def _understand(self, scope: Any, headers: Mapping[str, str], receive: Receive) -> Understood | Reply:
+        """The exchange to carry out, or the reply that ends it here. No body is read of whom nobody knows."""
         method: str = scope["method"]
         path = below(scope)
         query: str = scope["query_string"].decode("latin-1")
@@ -113,7 +122,7 @@ class Site:
         inbound = Inbound(method, path, query, headers, b"")
         try:
             if (page := self._pages.open(path, method)) is not None:
-                return page, desk
+                return page
             client = scope.get("client")
             self._gateway.door.check(headers, client[0] if client else "")
             found = self._gateway.find(path)
@@ -123,25 +132,28 @@ class Site:
             reading = "GET" if method == "HEAD" else method
             inbound = Inbound(reading, rest, query, headers, b"")
             if method == "OPTIONS":
-                return self._options(desk, inbound), desk
+                return self._options(desk, inbound)
             if (page := self._pages.find(desk, inbound, scope)) is not None:
-                return page, desk
+                return page
+            principal = self._gateway.principal(desk, headers, query, scope)
+            if not isinstance(principal, Principal):
+                principal = await principal
             body = await self._body(headers, receive)
             if body:
                 inbound = Inbound(reading, rest, query, headers, body)
             understood = understand(inbound, self._wire, self._mounts)
             if isinstance(understood, Reply):
-                return _allowing(understood), desk
+                return _allowing(understood)
             if understood.streaming and method == "HEAD":
                 raise WrongVerb("GET, POST")
-            return understood, desk
+            return Understood(understood, desk, principal)
         except DragomanError as error:
-            return refuse(inbound, error, self._mounts), desk
+            return refuse(inbound, error, self._mounts)
         except Gone:
             raise
         except Exception as error:
             log.exception("A request could not be read", extra={"a2a.method": method})
-            return refuse(inbound, error, self._mounts), desk
+            return refuse(inbound, error, self._mounts)
 
     async def _body(self, headers: Mapping[str, str], receive: Receive) -> bytes:
         """The whole body. What is too long is refused by its announced length, or as soon as it has come to be."""
@@ -191,12 +203,11 @@ class Site:
         try:
             gateway.quota.enter()
             try:
-                principal = gateway.principal(visit.headers, visit.scope)
                 if isinstance(exchange.operation, GetExtendedCard):
                     base = self._pages.base(visit.headers, visit.scope)
-                    result = gateway.extended_card(desk, exchange, principal, base)
+                    result = gateway.extended_card(desk, exchange, visit.principal, base)
                 else:
-                    result = await gateway.call(desk, exchange, principal)
+                    result = await gateway.call(desk, exchange, visit.principal)
                 reply = exchange.reply(result)
             finally:
                 gateway.quota.leave()
@@ -220,7 +231,7 @@ class Site:
         caller = None
         begun = False
         try:
-            principal = gateway.principal(visit.headers, visit.scope)
+            principal = visit.principal
             gateway.quota.open(principal.id)
             caller = principal.id
             result = await gateway.call(desk, exchange, principal)
