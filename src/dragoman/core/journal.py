@@ -46,7 +46,7 @@ class Journal:
         self.questions: dict[int, Question] = {}
         self.steps: dict[tuple[str, int], Stepped] = {}
         self._dirty: dict[str, int] = {}
-        self._pile = Fold("", "")
+        self._pile: Fold | None = None  # swallowed chunks of artifacts that were cut off; few turns have any
 
     def remember(self, facts: Iterable[AnyFact]) -> None:
         """Take in the turn's facts, oldest first."""
@@ -99,13 +99,21 @@ class Journal:
     def pile(self, chunk: Chunk) -> None:
         """Keep a swallowed chunk of an artifact that will have to be restarted."""
         if chunk.artifact.artifact_id in self._dirty:
-            self._pile.apply(0, chunk)
+            self._piled().apply(0, chunk)
 
     def restart(self, chunk: Chunk) -> Chunk:
         """The chunk to emit: the first one of a cut-off artifact carries all of it again, without append."""
         id = chunk.artifact.artifact_id
-        if self._dirty.pop(id, None) is None or not (chunk.append or id in self._pile.piles):
+        if self._dirty.pop(id, None) is None:
             return chunk
-        self._pile.apply(0, chunk)
-        whole: Artifact = self._pile.piles.pop(id).artifact()
+        pile = self._piled()
+        if not (chunk.append or id in pile.piles):
+            return chunk
+        pile.apply(0, chunk)
+        whole: Artifact = pile.piles.pop(id).artifact()
         return msgspec.structs.replace(chunk, artifact=whole, append=False)
+
+    def _piled(self) -> Fold:
+        if self._pile is None:
+            self._pile = Fold("", "")
+        return self._pile

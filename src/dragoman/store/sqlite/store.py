@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, NamedTuple, TypeVar
@@ -21,7 +22,7 @@ from dragoman.store.sqlite.ownership import Ownership
 from dragoman.store.sqlite.recent import STRETCH, Committed, Heads, Stretches
 from dragoman.store.sqlite.statements import SQL
 from dragoman.store.sqlite.sweep import bury, dig
-from dragoman.store.sqlite.writer import Clash, Synchronous, Work, Writer
+from dragoman.store.sqlite.writer import Clash, Pen, Synchronous, Work, Writer
 
 T = TypeVar("T")
 
@@ -207,7 +208,7 @@ class SqliteStore:
             else:
                 self._failed(group, error)
 
-        self._writer.submit(lambda pen: pen.write(statements, headroom), written)
+        self._writer.submit(partial(Pen.write, statements=statements, headroom=headroom), written)
 
     def _wrote(self, group: Group) -> None:
         now = self.now()
