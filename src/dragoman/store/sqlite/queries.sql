@@ -60,11 +60,15 @@ LEFT JOIN facts ON facts.n = (SELECT n FROM facts WHERE task = tasks.n ORDER BY 
 WHERE tasks.uid = ? AND tasks.agent = ? AND tasks.tenant = ? AND tasks.owner = ?;
 
 -- name: head_by_id
--- A task's head with the end of its log, by the id clients use.
+-- A task's head with the end of its log, by the id clients use: its uid, or a name that its caller chose.
 SELECT tasks.n, tasks.head, facts.seq, facts.size, facts.at
 FROM tasks
 LEFT JOIN facts ON facts.n = (SELECT n FROM facts WHERE task = tasks.n ORDER BY seq DESC LIMIT 1)
-WHERE tasks.agent = ? AND tasks.tenant = ? AND tasks.owner = ? AND tasks.id = ?;
+WHERE
+    tasks.n = coalesce(
+        (SELECT n FROM tasks WHERE uid = ?4 AND id = uid AND agent = ?1 AND tenant = ?2 AND owner = ?3),
+        (SELECT n FROM tasks WHERE agent = ?1 AND tenant = ?2 AND owner = ?3 AND id = ?4 AND id <> uid)
+    );
 
 -- name: facts_after
 -- A task's log after a number, for its owner only.
@@ -95,17 +99,15 @@ FROM json_each(?) AS these
 JOIN segments ON segments.task = these.value
 ORDER BY segments.task, segments.n;
 
--- name: list_all
--- A page of a scope's tasks, newest status first.
-SELECT n, head
-FROM tasks
-WHERE agent = ? AND tenant = ? AND owner = ? AND status_at >= ? AND (status_at, uid) < (?, ?)
-ORDER BY status_at DESC, uid DESC
-LIMIT ?;
+-- name: states
+-- The states a scope has tasks in.
+SELECT state
+FROM counts
+WHERE agent = ? AND tenant = ? AND owner = ? AND tasks > 0;
 
 -- name: list_in_state
--- A page of a scope's tasks in one state.
-SELECT n, head
+-- A page of a scope's tasks in one state, newest status first.
+SELECT n, head, status_at, uid
 FROM tasks INDEXED BY tasks_in_state
 WHERE agent = ? AND tenant = ? AND owner = ? AND state = ? AND status_at >= ? AND (status_at, uid) < (?, ?)
 ORDER BY status_at DESC, uid DESC
@@ -113,7 +115,7 @@ LIMIT ?;
 
 -- name: list_in_context
 -- A page of the tasks of one context, in one state or in any (the last but five says which).
-SELECT n, head
+SELECT n, head, status_at, uid
 FROM tasks INDEXED BY tasks_in_context
 WHERE
     agent = ? AND tenant = ? AND owner = ? AND context_id = ? AND (? = '' OR state = ?)
@@ -126,12 +128,6 @@ LIMIT ?;
 SELECT coalesce(sum(tasks), 0)
 FROM counts
 WHERE agent = ? AND tenant = ? AND owner = ? AND (? = '' OR state = ?);
-
--- name: count_all_since
--- How many of a scope's tasks changed their status since a time.
-SELECT count(*)
-FROM tasks
-WHERE agent = ? AND tenant = ? AND owner = ? AND status_at >= ?;
 
 -- name: count_in_state_since
 -- How many of a scope's tasks are in a state since a time.
@@ -152,11 +148,22 @@ FROM keys
 WHERE agent = ? AND tenant = ? AND owner = ? AND key = ?;
 
 -- name: unattended
--- Tasks that somebody must hold, oldest first.
+-- Tasks that somebody must hold, oldest first. The counters name the few scopes and states to look at.
 SELECT tasks.n, tasks.head, facts.seq, facts.size, facts.at
 FROM tasks
 LEFT JOIN facts ON facts.n = (SELECT n FROM facts WHERE task = tasks.n ORDER BY seq DESC LIMIT 1)
-WHERE tasks.unattended
+WHERE
+    tasks.n IN (
+        SELECT busy.n
+        FROM counts
+        JOIN tasks AS busy INDEXED BY tasks_in_state
+            ON
+                busy.agent = counts.agent AND busy.tenant = counts.tenant AND busy.owner = counts.owner
+                AND busy.state = counts.state
+        WHERE counts.state IN ('SUBMITTED', 'WORKING') AND counts.tasks > 0
+        UNION ALL
+        SELECT n FROM tasks INDEXED BY tasks_held WHERE unattended AND state IN ('INPUT_REQUIRED', 'AUTH_REQUIRED')
+    )
 ORDER BY tasks.created_at, tasks.uid;
 
 -- name: due

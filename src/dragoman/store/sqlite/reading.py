@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from itertools import chain
+from heapq import merge
+from itertools import chain, islice
+from operator import itemgetter
 from sqlite3 import Connection
 from typing import Any
 
@@ -91,36 +93,38 @@ def load(connection: Connection, scope: Scope, uid: str) -> Loaded | None:
 
 def page(connection: Connection, scope: Scope, query: Query) -> Page:
     """One page, read in one snapshot of the file."""
-    before = query.before or LATEST
-    state = STATES[query.state] if query.state else ""
-    if query.context_id:
-        name, filters = "list_in_context", (query.context_id, state, state)
-    elif state:
-        name, filters = "list_in_state", (state,)
-    else:
-        name, filters = "list_all", ()
     connection.execute("BEGIN")
     try:
-        total = _total(connection, scope, query, state)
-        values = (*scope, *filters, query.since, *before, query.limit + 1)
-        rows = connection.execute(SQL[name], values).fetchall()
-        some = [Known(n, decode_head(body)) for n, body in rows[: query.limit]]
+        state = STATES[query.state] if query.state else ""
+        states = [state] if state else [each for (each,) in connection.execute(SQL["states"], scope)]
+        total = _total(connection, scope, query, state, states)
+        rows = list(islice(_listed(connection, scope, query, state, states), query.limit + 1))
+        some = [Known(n, decode_head(body)) for n, body, *_ in rows[: query.limit]]
         items = tuple(_loaded(connection, some, query.artifacts))
     finally:
         connection.execute("COMMIT")
     return Page(items=items, total=total, more=len(rows) > query.limit)
 
 
-def _total(connection: Connection, scope: Scope, query: Query, state: str) -> int:
+def _listed(
+    connection: Connection, scope: Scope, query: Query, state: str, states: Sequence[str]
+) -> Iterable[tuple[int, bytes, int, str]]:
+    """The rows of a list in its order. One of all states is merged from those of each."""
+    rest = (query.since, *(query.before or LATEST), query.limit + 1)
     if query.context_id:
-        name, values = "count_in_context", (query.context_id, state, state, query.since)
+        return connection.execute(SQL["list_in_context"], (*scope, query.context_id, state, state, *rest))
+    lists = [connection.execute(SQL["list_in_state"], (*scope, each, *rest)) for each in states]
+    return lists[0] if len(lists) == 1 else merge(*lists, key=itemgetter(2, 3), reverse=True)
+
+
+def _total(connection: Connection, scope: Scope, query: Query, state: str, states: Sequence[str]) -> int:
+    if query.context_id:
+        name, values = "count_in_context", [(query.context_id, state, state, query.since)]
     elif query.since <= 0:
-        name, values = "count_by_counters", (state, state)
-    elif state:
-        name, values = "count_in_state_since", (state, query.since)
+        name, values = "count_by_counters", [(state, state)]
     else:
-        name, values = "count_all_since", (query.since,)
-    return connection.execute(SQL[name], (*scope, *values)).fetchone()[0]
+        name, values = "count_in_state_since", [(each, query.since) for each in states]
+    return sum(connection.execute(SQL[name], (*scope, *some)).fetchone()[0] for some in values)
 
 
 def _loaded(connection: Connection, some: Sequence[Known], artifacts: bool) -> list[Loaded]:

@@ -15,17 +15,20 @@ CREATE TABLE tasks (
     created_at INTEGER NOT NULL,
     unattended INTEGER NOT NULL,
     deadline INTEGER NOT NULL,
-    head BLOB NOT NULL,
-    UNIQUE (agent, tenant, owner, id)
+    head BLOB NOT NULL
 );
 
-CREATE INDEX tasks_newest ON tasks (agent, tenant, owner, status_at DESC, uid DESC);
+-- Every index is written twice in a short task's life, so there are few. Most tasks are named by their uid, which is
+-- unique already; only names that callers chose need an index of their own.
+CREATE UNIQUE INDEX tasks_named ON tasks (agent, tenant, owner, id) WHERE id <> uid;
 
 CREATE INDEX tasks_in_context ON tasks (agent, tenant, owner, context_id, status_at DESC, uid DESC);
 
+-- Lists of all states merge those of each, and whoever looks for running tasks looks in their states.
 CREATE INDEX tasks_in_state ON tasks (agent, tenant, owner, state, status_at DESC, uid DESC);
 
-CREATE INDEX tasks_unattended ON tasks (created_at, uid) WHERE unattended;
+-- Questions for whose answer a handler waits in memory.
+CREATE INDEX tasks_held ON tasks (n) WHERE unattended AND state IN ('INPUT_REQUIRED', 'AUTH_REQUIRED');
 
 CREATE INDEX tasks_due ON tasks (deadline) WHERE deadline > 0;
 
