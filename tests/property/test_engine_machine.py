@@ -27,7 +27,6 @@ from hypothesis.stateful import (
 from dragoman.bus.local import LocalBus
 from dragoman.core.cursors import cursor
 from dragoman.core.fold import folded
-from dragoman.core.stamps import moment
 from dragoman.engine.engine import Engine, Follow, Limits
 from dragoman.model.errors import Busy, InvalidParams, TaskNotCancelable, TaskNotFound, UnsupportedOperation
 from dragoman.model.facts import Chunk, Entry, StatusFact
@@ -42,6 +41,7 @@ from dragoman.model.operations import (
     SendMessage,
     SubscribeToTask,
 )
+from dragoman.model.stamps import moment
 from dragoman.model.tasks import TERMINAL, Head, Scope, TaskState, View
 from dragoman.ports import Store
 from dragoman.store.memory import MemoryStore

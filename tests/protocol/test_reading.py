@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.core.stamps import moment, stamp
+from dragoman.model.stamps import moment, stamp
 from tests.protocol.speaking import SPEAKERS, Refused, Speaker, serving, violations
 
 pytestmark = pytest.mark.anyio

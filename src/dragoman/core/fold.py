@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from dragoman.core.stamps import stamp
 from dragoman.model.facts import AnyFact, Chunk, Created, Received, Started, StatusFact, Used
 from dragoman.model.messages import Artifact, Message, Part
+from dragoman.model.stamps import stamp
 from dragoman.model.tasks import Head, Task, TaskState, TaskStatus, Usage, View
 from dragoman.ports import Loaded, Segment, Snapshot
 

@@ -6,11 +6,11 @@ makes an id or touches a store; the caller hands those in.
 
 from typing import Literal
 
-from dragoman.core.stamps import stamp
 from dragoman.model.errors import Busy, InvalidParams, TaskNotCancelable, TaskOver
 from dragoman.model.facts import AnyFact, CancelRequested, Created, Received, Resumed, Settled, Started
 from dragoman.model.messages import Message, Part, Role
 from dragoman.model.operations import Policy, SendMessage
+from dragoman.model.stamps import stamp
 from dragoman.model.tasks import Head, TaskState, TaskStatus, Usage
 
 INTERRUPTED_BY_RESTART = "interrupted by server restart"

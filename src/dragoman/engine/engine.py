@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from dragoman.core import cursors
 from dragoman.core.fold import folded, trimmed, view
-from dragoman.core.stamps import moment
 from dragoman.engine.follow import Batch, Follow
 from dragoman.engine.keeper import Keeper
 from dragoman.engine.limits import Limits
@@ -15,6 +14,7 @@ from dragoman.model.errors import Busy, InvalidParams, TaskNotFound, TaskOver
 from dragoman.model.facts import Entry
 from dragoman.model.messages import Message
 from dragoman.model.operations import Call, CancelTask, GetTask, ListTasks, SendMessage, SubscribeToTask, TaskPage
+from dragoman.model.stamps import moment
 from dragoman.model.tasks import TERMINAL, TaskState, View
 from dragoman.ports import Agent, Bus, Clock, Ids, Query, Store
 

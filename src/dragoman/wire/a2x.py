@@ -18,11 +18,10 @@ from dragoman.model.operations import Policy, TaskRef
 from dragoman.model.tasks import INTERRUPTED, TERMINAL, TaskState, TaskStatus, View
 from dragoman.wire import cards, k03, liberal
 from dragoman.wire.coding import METHODS
-from dragoman.wire.dialect import Dialect, Encode
+from dragoman.wire.dialect import Dialect, Encode, beside
 from dragoman.wire.errors import Words
 from dragoman.wire.settings import Style, WireSettings
 from dragoman.wire.shapes03 import STATES, artifact_shape, message_shape, part_shape
-from dragoman.wire.styles import beside
 from dragoman.wire.told import Told
 
 _encode = msgspec.json.Encoder().encode

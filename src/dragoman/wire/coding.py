@@ -16,11 +16,10 @@ from dragoman.model.messages import Artifact, Message, Part
 from dragoman.model.operations import Policy, TaskRef
 from dragoman.model.tasks import TERMINAL, Usage, View
 from dragoman.wire import cards, k03, liberal
-from dragoman.wire.dialect import Dialect, Encode
+from dragoman.wire.dialect import Dialect, Encode, beside
 from dragoman.wire.errors import Words
 from dragoman.wire.settings import Style, WireSettings
 from dragoman.wire.shapes03 import artifact_shape, message_shape, status_shape, task_shape
-from dragoman.wire.styles import beside
 from dragoman.wire.told import Told
 
 _encode = msgspec.json.Encoder().encode

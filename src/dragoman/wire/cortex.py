@@ -14,10 +14,9 @@ from dragoman.model.messages import Message, Role
 from dragoman.model.operations import TaskPage, TaskRef
 from dragoman.model.tasks import TaskState, TaskStatus, View
 from dragoman.wire import cards, liberal, p10
-from dragoman.wire.dialect import Dialect, Encode
+from dragoman.wire.dialect import Dialect, Encode, both
 from dragoman.wire.errors import PLAIN, TABLE, Words
 from dragoman.wire.settings import Style, WireSettings
-from dragoman.wire.styles import both
 
 _encode = msgspec.json.Encoder().encode
 

@@ -31,6 +31,7 @@ from dragoman.wire.told import Told
 
 Value = View | Message | TaskPage | PushConfig | PushPage | CardSource | None
 Encode = Callable[[AnyFact, bool], bytes | tuple[bytes, ...]]
+Events = Callable[[TaskRef], Encode]
 Framing = Literal["wrapped", "nameless", "bare"]
 
 
@@ -71,7 +72,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     push: Callable[[PushConfig], bytes]
     pushes: Callable[[PushPage], bytes]
     card: Callable[[CardSource], bytes]
-    events: Callable[[TaskRef], Encode]
+    events: Events
     news: Callable[[Told, tuple[str, ...]], bytes]
     news_type: str = "application/json"
     opening: Callable[[View | Message], bytes | tuple[bytes, ...]] | None = None
@@ -121,3 +122,30 @@ def _wanted(operation: Operation) -> int | None:
     if isinstance(operation, SendMessage):
         return operation.configuration.history_length
     return operation.history_length if isinstance(operation, GetTask | ListTasks | SubscribeToTask) else None
+
+
+# --- superset frames --------------------------------------------------------------------------------------
+# `literal` frames are those of a system's own page, `plain` ones are official, and `superset` ones are official
+# responses with the literal members behind the result, so that either kind of client finds what it looks for:
+# `{"jsonrpc":"2.0","id":1,"result":{…},"kind":"status-update",…}`.
+
+
+def beside(result: bytes, literal: bytes) -> bytes:
+    """The official payload, and behind it the members of the literal one."""
+    return b"%b,%b" % (result, literal[1:-1]) if literal else result
+
+
+def both(official: Events, literal: Events) -> Events:
+    """Superset frames, of facts that are one frame in either look."""
+
+    def events(ref: TaskRef) -> Encode:
+        write, show = official(ref), literal(ref)
+
+        def encode(fact: AnyFact, final: bool) -> bytes:
+            result, shown = write(fact, final), show(fact, final)
+            assert isinstance(result, bytes) and isinstance(shown, bytes), "one frame each"
+            return beside(result, shown) if result else b""
+
+        return encode
+
+    return events

@@ -4,11 +4,12 @@ No two systems that share a path share a name, except where `forks` or a task's 
 """
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
-from dragoman.wire import a2x, coding, cortex, proto, simple, t01
+from dragoman.wire import a2x, coding, cortex, proto, simple
 from dragoman.wire.dialect import Dialect
 from dragoman.wire.k03 import K03
 from dragoman.wire.p10 import P10
@@ -122,9 +123,21 @@ def _forks(older: Dialect) -> Mapping[str, Callable[[bytes], Dialect]]:
     """Who sends with a type or a session speaks 0.1, everybody else simple_a2a."""
 
     def choose(params: bytes) -> Dialect:
-        return T01 if t01.speaks(params) else older
+        return T01 if _session_or_type(params) else older
 
     return dict.fromkeys(("tasks/send", "tasks/sendSubscribe"), choose)
+
+
+def _session_or_type(params: bytes) -> bool:
+    """Whether these parameters of a send can only be 0.1's."""
+    if b'"type"' not in params and b"sessionId" not in params:
+        return False
+    try:
+        found: Any = msgspec.json.decode(params)
+        parts: Any = found["message"]["parts"] if "sessionId" not in found else ()
+        return "sessionId" in found or any(isinstance(part, dict) and "type" in part for part in parts)
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return False
 
 
 def names(*dialects: Dialect) -> Mapping[str, Dialect]:

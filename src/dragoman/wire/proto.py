@@ -11,11 +11,10 @@ from dragoman.model.operations import Policy
 from dragoman.model.tasks import TERMINAL, TaskState, Usage, View
 from dragoman.wire import cards, k03, liberal
 from dragoman.wire.coding import METHODS
-from dragoman.wire.dialect import Dialect
+from dragoman.wire.dialect import Dialect, both
 from dragoman.wire.errors import PLAIN
 from dragoman.wire.settings import Style, WireSettings
 from dragoman.wire.shapes03 import artifact_shape, message_shape, status_shape
-from dragoman.wire.styles import both
 from dragoman.wire.told import Told, gathered
 
 _encode = msgspec.json.Encoder().encode

@@ -184,18 +184,6 @@ def read(name: str, raw: bytes, wire: WireSettings) -> Operation:
     return read_fields(name, parse(raw), wire, False)
 
 
-def speaks(params: bytes) -> bool:
-    """Whether these parameters of a send can only be 0.1's: parts with a `type`, or a session."""
-    if b'"type"' not in params and b"sessionId" not in params:
-        return False
-    try:
-        found: Any = msgspec.json.decode(params)
-        parts: Any = found["message"]["parts"] if "sessionId" not in found else ()
-        return "sessionId" in found or any(isinstance(part, dict) and "type" in part for part in parts)
-    except (msgspec.DecodeError, KeyError, TypeError):
-        return False
-
-
 T01 = replace(
     k03.K03,
     name="0.1",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.core.stamps import moment, stamp
+from dragoman.model.stamps import moment, stamp
 
 FAR = 253_402_300_799_999  # the last millisecond of the year 9999
 
