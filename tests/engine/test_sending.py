@@ -1,16 +1,18 @@
 """Messages in: what becomes of them, and what their senders are told."""
 
 import asyncio
+from collections.abc import Awaitable
 
 import pytest
 
 from dragoman.engine.engine import Limits
 from dragoman.model.errors import Busy, InvalidParams, TaskNotFound, UnsupportedOperation
-from dragoman.model.facts import StatusFact
+from dragoman.model.facts import Created, StatusFact
 from dragoman.model.messages import Message, Part
 from dragoman.model.operations import GetTask
 from dragoman.model.tasks import Scope, TaskState, Usage
-from dragoman.ports import TurnHandle
+from dragoman.ports import Append, Appended, TurnHandle
+from dragoman.store.memory import MemoryStore
 from tests.engine.rig import call, chunk, rest, rig, state_of, text_of, texts
 
 pytestmark = pytest.mark.anyio
@@ -246,6 +248,42 @@ async def test_a_context_can_be_serialized() -> None:
         done = await asyncio.gather(*[r.send(str(n), context_id="c") for n in range(5)])
         assert {state_of(view) for view in done} == {TaskState.COMPLETED}
         assert most == 1
+
+
+class Slow(MemoryStore):
+    """Takes a task in that must wait for another one only when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = asyncio.Event()
+        self.waits = asyncio.Event()
+
+    def append(self, append: Append) -> Awaitable[Appended]:
+        return self._late(append) if [type(fact) for fact in append.facts] == [Created] else super().append(append)
+
+    async def _late(self, append: Append) -> Appended:
+        self.waits.set()
+        await self.go_on.wait()
+        return await super().append(append)
+
+
+async def test_a_task_whose_context_becomes_free_while_it_is_stored_starts_at_once() -> None:
+    leave = asyncio.Event()
+
+    async def stays(turn: TurnHandle) -> None:
+        await leave.wait()
+
+    store = Slow()
+    async with rig(stays, store=store, serialize="context") as r, asyncio.timeout(5):
+        await r.begin("one", context_id="c")
+        second = asyncio.create_task(r.send("two", context_id="c"))
+        await store.waits.wait()
+        leave.set()
+        while r.engine.turns.runs:
+            await asyncio.sleep(0)
+        store.go_on.set()
+        assert state_of(await second) is TaskState.COMPLETED
+        assert state_of(await r.send("three", context_id="c")) is TaskState.COMPLETED
 
 
 async def test_authorization_parks_until_a_message_comes() -> None:

@@ -117,9 +117,14 @@ class Turns:
             self._start_waiting((scope, context_id))
 
     def queue(self, waiting: Waiting) -> None:
-        """Start this task's first turn when its context is free. Keeps the task pinned."""
+        """Start this task's first turn when its context is free, which it may have become while the task was committed.
+        Keeps the task pinned."""
         waiting.live.pins += 1
-        self._queues[waiting.live.head.scope, waiting.live.head.context_id].append(waiting)
+        context = (waiting.live.head.scope, waiting.live.head.context_id)
+        free = context not in self._queues
+        self._queues.setdefault(context, deque()).append(waiting)
+        if free:
+            self._start_waiting(context)
 
     async def replay(self, live: Live, principal: Principal) -> None:
         """Run the task's current turn again, with what its log remembers. A turn that cannot be run is failed."""
