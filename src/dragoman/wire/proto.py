@@ -3,11 +3,13 @@
 A message to a task that does not wait for one starts a fresh task; canceling a finished task changes nothing.
 """
 
+from typing import Any
+
 import msgspec
 from msgspec.structs import replace
 
 from dragoman.model.messages import Message
-from dragoman.model.operations import Policy
+from dragoman.model.operations import CreatePush, Operation, Policy, PushConfig, SendMessage
 from dragoman.model.tasks import TERMINAL, TaskState, Usage, View
 from dragoman.wire import cards, k03, liberal
 from dragoman.wire.coding import METHODS
@@ -76,6 +78,34 @@ def write_news(told: Told, types: tuple[str, ...]) -> bytes:
     return b'%b,"artifact":%b,"append":false,"lastChunk":true}}' % (written[:-1], made[:-1])
 
 
+# --- reading ----------------------------------------------------------------------------------------------
+
+
+def _settled(config: PushConfig) -> PushConfig:
+    """Of a token given both ways the one at the top counts. Both of its headers then say it."""
+    given = config.authentication or {}
+    if not config.token or given.get("scheme", "").lower() != "bearer":
+        return config
+    return replace(config, authentication={**given, "credentials": config.token})
+
+
+def _of_this_system(operation: Operation) -> Operation:
+    if isinstance(operation, CreatePush):
+        return replace(operation, config=_settled(operation.config))
+    if isinstance(operation, SendMessage) and (config := operation.configuration.task_push_notification_config):
+        inside = replace(operation.configuration, task_push_notification_config=_settled(config))
+        return replace(operation, configuration=inside)
+    return operation
+
+
+def read(name: str, raw: bytes, wire: WireSettings) -> Operation:
+    return _of_this_system(liberal.read(name, raw, wire))
+
+
+def read_fields(name: str, fields: Any, wire: WireSettings, query: bool) -> Operation:
+    return _of_this_system(liberal.read_fields(name, fields, wire, query))
+
+
 def dialect(style: Style, wire: WireSettings) -> Dialect:
     superset = style == "superset"
     return replace(
@@ -84,8 +114,8 @@ def dialect(style: Style, wire: WireSettings) -> Dialect:
         origin="proto",
         policy=POLICY,
         methods=METHODS,
-        read=liberal.read,
-        read_fields=liberal.read_fields,
+        read=read,
+        read_fields=read_fields,
         item=write_item,
         task=write_task,
         opening=_write_first if superset else None,
