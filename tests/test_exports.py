@@ -16,9 +16,12 @@ PUBLIC = [
     "TaskState",
     "TaskStatus",
     "Turn",
+    "VerifiedCard",
     "asgi",
     "errors",
     "serve",
+    "sign_card",
+    "verify_card",
 ]
 
 

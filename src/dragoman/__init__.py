@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dragoman.agents import Agent, Reply, Turn
     from dragoman.app import asgi, serve
+    from dragoman.app.signing import sign_card
+    from dragoman.client.verifying import VerifiedCard, verify_card
     from dragoman.model import errors
     from dragoman.model.messages import Artifact, Message, Part, Role
     from dragoman.model.tasks import Task, TaskState, TaskStatus
@@ -26,9 +28,12 @@ _HOMES = {
     "TaskState": "dragoman.model.tasks",
     "TaskStatus": "dragoman.model.tasks",
     "Turn": "dragoman.agents",
+    "VerifiedCard": "dragoman.client.verifying",
     "asgi": "dragoman.app",
     "errors": "dragoman.model",
     "serve": "dragoman.app",
+    "sign_card": "dragoman.app.signing",
+    "verify_card": "dragoman.client.verifying",
 }
 
 __all__ = [
@@ -42,9 +47,12 @@ __all__ = [
     "TaskState",
     "TaskStatus",
     "Turn",
+    "VerifiedCard",
     "asgi",
     "errors",
     "serve",
+    "sign_card",
+    "verify_card",
 ]
 
 

@@ -304,8 +304,8 @@ class Signer(Protocol):
         """A JWT over the claims: compact, with the algorithm and the key's id in its head."""
         ...
 
-    def seal(self, payload: bytes) -> Sealed:
-        """A signature over the payload that goes beside it."""
+    def seal(self, payload: bytes, jku: str = "") -> Sealed:
+        """A signature over the payload that goes beside it; `jku` says where the public keys are."""
         ...
 
     def jwks(self) -> bytes:

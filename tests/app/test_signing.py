@@ -8,8 +8,9 @@ import pytest
 from joserfc.jwk import ECKey
 from joserfc.util import to_bytes
 
+import dragoman
 from dragoman.app.settings import Settings, SettingsError
-from dragoman.app.signing import signer
+from dragoman.app.signing import read_signer, signer
 from dragoman.app.sources import resolve
 from dragoman.auth.keys import generate
 
@@ -54,3 +55,32 @@ def test_the_packages_that_signing_needs_are_named_where_they_are_missing(
     monkeypatch.setitem(sys.modules, "joserfc", None)
     with pytest.raises(SettingsError, match=r"dragoman\[auth\]"):
         signer(resolve({"signing_keys": key_file(tmp_path)}, environ={}))
+
+
+CARD = {"name": "Desk", "url": "https://t.example", "supportedInterfaces": [], "capabilities": {}}
+
+
+def test_a_card_in_a_file_is_signed_by_a_key_in_a_file(tmp_path: Path) -> None:
+    key = key_file(tmp_path)
+    card = dragoman.sign_card(CARD, key, jku="https://t.example/keys")
+    found = dragoman.verify_card(card, read_signer(key).jwks())
+    assert found.card["name"] == "Desk"
+    assert found.keys_at == "https://t.example/keys"
+    assert dragoman.sign_card(msgspec.json.encode(CARD), key)["name"] == "Desk"
+
+
+def test_signing_again_replaces_ones_own_signatures_and_leaves_those_of_others(tmp_path: Path) -> None:
+    mine, other = key_file(tmp_path, "mine"), key_file(tmp_path, "other", "RS256")
+    once = dragoman.sign_card(CARD, mine)
+    odd = {**once, "signatures": [*once["signatures"], {"protected": "!"}, 3]}
+    both = dragoman.sign_card(dragoman.sign_card(odd, other) | {"name": "Tisch"}, mine)
+    assert len(both["signatures"]) == 2 * len(once["signatures"]) + 2
+    assert dragoman.verify_card(both, read_signer(mine).jwks()).card["name"] == "Tisch"
+    with pytest.raises(dragoman.errors.CardUntrusted):
+        dragoman.verify_card(both, read_signer(other).jwks())
+
+
+@pytest.mark.parametrize("card", ["[]", "{", b"\xff", '{"supportedInterfaces":3}'])
+def test_what_is_no_card_is_not_signed(tmp_path: Path, card: str | bytes) -> None:
+    with pytest.raises(dragoman.errors.DragomanError, match="it is not"):
+        dragoman.sign_card(card, key_file(tmp_path))

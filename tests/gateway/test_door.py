@@ -186,3 +186,37 @@ def test_the_hops_a_stranger_tells_of_are_not_believed() -> None:
 def test_an_address_made_of_nonsense_is_refused(headers: dict[str, str]) -> None:
     with pytest.raises(InvalidRequest):
         Door(OPEN).base({"host": "localhost"} | headers, "http", "")
+
+
+# --- whose addresses are ours for certain
+
+
+@pytest.mark.parametrize(
+    ("base", "ours"),
+    [
+        ("https://desk.example", True),
+        ("https://DESK.example:8443/under/it", True),
+        ("https://odd.example:8443", True),
+        ("https://[2001:db8::2]:1", True),
+        ("https://odd.example", False),
+        ("https://a.team.example", False),
+        ("https://evil.example", False),
+        ("http://localhost:9999", False),
+        ("http://127.0.0.1", False),
+    ],
+)
+def test_only_names_that_were_named_are_vouched_for(base: str, ours: bool) -> None:
+    assert Door(OPEN).vouches(base) is ours
+
+
+@pytest.mark.parametrize("hosts", [(), ("127.0.0.1",), ("::1", "localhost"), ("[::1]:8000",)])
+def test_loopback_is_vouched_for_where_nothing_else_is_served(hosts: tuple[str, ...]) -> None:
+    door = Door(GatewaySettings(hosts=hosts))
+    assert door.vouches("http://127.0.0.1:8000")
+    assert door.vouches("http://localhost:1/root")
+    assert not door.vouches("http://evil.example")
+
+
+def test_with_a_public_address_every_base_is_that() -> None:
+    assert Door(GatewaySettings(hosts=("*",), public_url="https://desk.example")).vouches("https://desk.example")
+    assert not Door(GatewaySettings(hosts=("*",))).vouches("http://127.0.0.1")

@@ -7,7 +7,6 @@ Pending = Literal[
     "",
     "webhooks",
     "authentication",
-    "signed cards",
     "gRPC",
     "client",
     "coding CLIs",

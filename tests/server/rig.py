@@ -166,8 +166,8 @@ def site(
     signer: Signer | None = None,
 ) -> Site:
     agents = agents or {"": ScriptedAgent()}
-    gate = Gateway(engine=engine, agents=agents, settings=gateway)
-    return Site(gateway=gate, settings=settings, signer=signer)
+    gate = Gateway(engine=engine, agents=agents, settings=gateway, signer=signer)
+    return Site(gateway=gate, settings=settings)
 
 
 class Answer(NamedTuple):

@@ -1,6 +1,8 @@
 """What is served beside the protocol: cards with validators, probes, OPTIONS, CORS, and a description that is true."""
 
+import json
 import re
+from base64 import urlsafe_b64decode
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -8,10 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from dragoman.auth.keys import SigningKeys, generate, parse_keys
+from dragoman.client.verifying import verify_card
+from dragoman.gateway.desk import JWKS
 from dragoman.gateway.settings import GatewaySettings
 from dragoman.model.cards import Extension, Profile, Skill
 from dragoman.server.openapi import LEGACY, MODERN
-from dragoman.server.pages import JWKS
 from dragoman.server.settings import ServerSettings
 from dragoman.wire.k03 import K03
 from dragoman.wire.p10 import P10
@@ -365,6 +368,74 @@ async def test_without_keys_none_are_published() -> None:
     async with running() as server:
         assert (await server.ask(get(JWKS))).status == 404
         assert JWKS not in (await described(server))["paths"]
+
+
+# --- signed cards
+
+VARIANTS = {"": ("supportedInterfaces", "url"), "1.0": ("supportedInterfaces",), "0.3": ("url",)}
+
+
+@pytest.mark.proves("W-155")
+@pytest.mark.parametrize("version", VARIANTS)
+@pytest.mark.parametrize("path", CARDS)
+async def test_every_card_is_signed_in_its_own_form(path: str, version: str) -> None:
+    signer = keys()
+    async with running(signer=signer) as server:
+        asked = {"A2A_Version": version} if version else {}
+        answer = await server.ask(get(path, **asked))
+        card = answer.json()
+        assert set(VARIANTS[version]) <= set(card)
+        found = verify_card(answer.body, signer.jwks())
+        assert found.card["name"] == "Desk"
+        assert found.keys_at == f"http://127.0.0.1{JWKS}"
+        for each in card["signatures"]:
+            head = json.loads(urlsafe_b64decode(each["protected"] + "=="))
+            assert head == {"alg": "ES256", "kid": found.key, "typ": "JOSE", "jku": found.keys_at}
+        again = await server.ask(get(path, If_None_Match=answer.headers["etag"], **asked))
+        assert again.status == 304  # signed once, not once per request
+
+
+async def test_cards_are_signed_for_the_address_they_were_asked_for_under() -> None:
+    settings = GatewaySettings(hosts=("desk.example", "127.0.0.1"))
+    signer = keys()
+    async with running(signer=signer, gateway=settings) as server:
+        for host in ("desk.example", "desk.example:8443"):
+            answer = await server.ask(get(CARDS[0], Host=host))
+            found = verify_card(answer.body, signer.jwks())
+            assert found.card["supportedInterfaces"][0]["url"] == f"http://{host}/"
+
+
+@pytest.mark.parametrize("hosts", [("*",), ("*.example",)])
+async def test_a_name_that_anybody_may_have_gets_no_signature(hosts: tuple[str, ...]) -> None:
+    """Else our key would vouch for a card that leads to whoever asked for it."""
+    async with running(signer=keys(), gateway=GatewaySettings(hosts=hosts)) as server:
+        answer = await server.ask(get(CARDS[0], Host="evil.example"))
+        assert answer.json()["url"] == "http://evil.example/"
+        assert "signatures" not in answer.json()
+    public = GatewaySettings(hosts=hosts, public_url="https://desk.example")
+    async with running(signer=keys(), gateway=public) as server:
+        card = (await server.ask(get(CARDS[0], Host="evil.example"))).json()
+        assert card["url"] == "https://desk.example/"
+        assert card["signatures"]
+
+
+async def test_the_extended_card_is_signed_too() -> None:
+    secret = Skill(id="deep", name="Deep", description="For friends", tags=("a",))
+    profile = replace(PROFILE, extended=True, extended_skills=(secret,))
+    signer = keys()
+    settings = GatewaySettings(open_extended_card=True)
+    async with running(signer=signer, gateway=settings, agents={"": ScriptedAgent(profile)}) as server:
+        for body in (
+            (await server.ask(get("/extendedAgentCard", A2A_Version="1.0"))).json(),
+            (await server.ask(get("/v1/card"))).json(),
+            (await server.ask(request(body=rpc("GetExtendedAgentCard", tenant="")))).json()["result"],
+        ):
+            assert verify_card(body, signer.jwks()).card["skills"][-1]["id"] == "deep"
+
+
+async def test_without_keys_cards_are_not_signed() -> None:
+    async with running() as server:
+        assert "signatures" not in (await server.ask(get(CARDS[0]))).json()
 
 
 # --- the description

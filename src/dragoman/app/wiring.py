@@ -152,8 +152,14 @@ class Works:
             ids=SortedIds(),
             limits=limits(settings),
         )
-        gateway = Gateway(engine=self._engine, agents=agents, settings=door(settings), entrances=self._entrances)
-        self.site = Site(gateway=gateway, settings=serving(settings), wire=reading(settings), signer=signer(settings))
+        gateway = Gateway(
+            engine=self._engine,
+            agents=agents,
+            settings=door(settings),
+            entrances=self._entrances,
+            signer=signer(settings),
+        )
+        self.site = Site(gateway=gateway, settings=serving(settings), wire=reading(settings))
 
     async def start(self) -> None:
         for entrance in self._entrances.values():

@@ -9,6 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 from warnings import catch_warnings
@@ -17,6 +18,7 @@ import msgspec
 from joserfc import jws
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, OctKey, RSAKey, import_key
+from joserfc.util import json_b64decode
 from msgspec import Struct
 
 from dragoman.model.errors import DragomanError
@@ -24,6 +26,7 @@ from dragoman.ports import Sealed
 
 LARGEST_FILE = 64 * 1024
 SMALLEST_RSA = 2_048
+SEALS_KEPT = 256
 CURVES = {"P-256": "ES256", "P-384": "ES384"}
 _PEM = re.compile(rb"-----BEGIN [A-Z ]+-----.+?-----END [A-Z ]+-----", re.DOTALL)
 
@@ -57,25 +60,45 @@ class SigningKeys:
     def __init__(self, keys: Sequence[Key]) -> None:
         assert keys[0].private
         self._signing = keys[0]
-        self._published = msgspec.json.encode({"keys": list({key.id: key.public for key in keys}.values())})
+        # Cards are asked for again and again, and change with the process; a signature costs more than all the rest.
+        self._sealed = lru_cache(SEALS_KEPT)(self._seal)
+        self._published = jwk_set(keys)
 
     def token(self, claims: Mapping[str, Any]) -> str:
         """A JWT over the claims: compact, with the algorithm and the key's id in its head."""
         return self._sign({"typ": "JWT"}, msgspec.json.encode(claims))
 
-    def seal(self, payload: bytes) -> Sealed:
-        """A signature to go beside what was signed, not around it. Whoever checks it has the payload already."""
-        protected, _, signature = self._sign({"typ": "JOSE"}, payload).split(".")
-        return Sealed(protected, signature)
+    def seal(self, payload: bytes, jku: str = "") -> Sealed:
+        """A signature over the payload that goes beside it; `jku` says where the public keys are."""
+        return self._sealed(payload, jku)
+
+    def made(self, signature: object) -> bool:
+        """Whether a card's signature says that the key that signs now made it."""
+        protected = cast("dict[str, Any]", signature).get("protected") if isinstance(signature, dict) else None
+        try:
+            header: Any = json_b64decode(protected.encode()) if isinstance(protected, str) else None
+        except ValueError:
+            return False
+        return isinstance(header, dict) and cast("dict[str, Any]", header).get("kid") == self._signing.id
 
     def jwks(self) -> bytes:
         """The public keys as a JWK Set in JSON: the one that signs now, and those that signed before."""
         return self._published
 
+    def _seal(self, payload: bytes, jku: str) -> Sealed:
+        header = {"typ": "JOSE", "jku": jku} if jku else {"typ": "JOSE"}
+        protected, _, signature = self._sign(header, payload).split(".")
+        return Sealed(protected, signature)
+
     def _sign(self, header: dict[str, str], payload: bytes) -> str:
         key = self._signing
         header = {"alg": key.algorithm, "kid": key.id, **header}
         return jws.serialize_compact(header, payload, key.inner, algorithms=[key.algorithm])
+
+
+def jwk_set(keys: Sequence[Key]) -> bytes:
+    """The public halves, in JSON."""
+    return msgspec.json.encode({"keys": list({key.id: key.public for key in keys}.values())})
 
 
 def read_keys(path: Path) -> list[Key]:

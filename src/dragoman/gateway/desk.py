@@ -1,6 +1,7 @@
 """One agent as callers meet it: where it lives, what it can do, what it insists on."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from dragoman.gateway.settings import GatewaySettings
 from dragoman.model.cards import Interface, Profile
@@ -23,11 +24,14 @@ from dragoman.model.operations import (
     Principal,
     SendMessage,
 )
-from dragoman.ports import Authenticator
+from dragoman.ports import Authenticator, Signer
 from dragoman.wire.cards import CardSource
 from dragoman.wire.exchange import Exchange
 
 PUSH = (CreatePush, GetPush, ListPush, DeletePush)
+JWKS = "/.well-known/jwks.json"
+"""Where the deployment's public keys are, below our root."""
+
 CHALLENGE = 'Bearer realm="dragoman"'
 
 
@@ -72,13 +76,18 @@ class Desk:
         if exchange.extensions and self._extensions:
             exchange.activated = tuple(uri for uri in exchange.extensions if uri in self._extensions)
 
-    def card(self, base: str, *, extended: bool = False) -> CardSource:
+    def card(self, base: str, *, extended: bool = False, signer: Signer | None = None) -> CardSource:
         settings, root = self._settings, base + self.path
         found = interfaces(root, settings.mounts, settings.primary)
         if settings.card_versions:
             found = tuple(each for each in found if each.version in settings.card_versions)
         return CardSource(
-            profile=self.profile, interfaces=found, extended=extended, root=root, cortex="/a2a" in settings.mounts
+            profile=self.profile,
+            interfaces=found,
+            extended=extended,
+            root=root,
+            cortex="/a2a" in settings.mounts,
+            seal=partial(signer.seal, jku=base + JWKS) if signer else None,
         )
 
     def shows_all(self, principal: Principal) -> bool:

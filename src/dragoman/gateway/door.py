@@ -40,6 +40,10 @@ class Door:
             public = urlsplit(self._public)
             self._hosts.add(public.netloc.lower())
             self._origins.add(f"{public.scheme}://{public.netloc}".lower())
+        # Who has a name in the network is not to be called by loopback names: those are everybody's.
+        self._local = not settings.by_address and all(
+            _loopback(parsed[1] if (parsed := _HOST.fullmatch(each)) else each) for each in self._hosts
+        )
         self._welcome: set[str] = set()
         self._trusted: dict[str, bool] = {}
 
@@ -95,6 +99,16 @@ class Door:
         if not _PREFIX.fullmatch(prefix):
             raise InvalidRequest("The proxy forwards a prefix that is no path")
         return f"{scheme}://{host}{prefix}{root}"
+
+    def vouches(self, base: str) -> bool:
+        """Whether a base is an address of ours for certain. A name that is answered to only because any name is may be
+        anybody's: a card that leads there is not to carry our signature."""
+        if self._public:
+            return True
+        host = urlsplit(base).netloc.lower()
+        parsed = _HOST.fullmatch(host)
+        name = parsed[1].rstrip(".") if parsed else host
+        return name in self._hosts or host in self._hosts or (self._local and _loopback(name))
 
     def address(self, headers: Mapping[str, str], peer: str) -> str:
         """Who is calling, by address: the last hop that is not a trusted proxy."""

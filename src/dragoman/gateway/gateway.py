@@ -22,7 +22,7 @@ from dragoman.model.operations import (
     TaskPage,
 )
 from dragoman.model.tasks import Scope, View
-from dragoman.ports import Authenticator, Presented
+from dragoman.ports import Authenticator, Presented, Signer
 from dragoman.wire.cards import CardSource
 from dragoman.wire.exchange import Exchange
 
@@ -56,10 +56,12 @@ class Gateway:
         agents: Mapping[str, Profiled],
         settings: GatewaySettings | None = None,
         entrances: Mapping[str, Authenticator] | None = None,
+        signer: Signer | None = None,
     ) -> None:
         settings, entrances = settings or GatewaySettings(), entrances or {}
         self.door = Door(settings)
         self.quota = Quota(settings)
+        self.signer = signer
         first = next(iter(agents))
         self.root = Desk(first, "", agents[first].profile, settings, entrances.get(first))
         self.desks = {
@@ -121,4 +123,9 @@ class Gateway:
     def extended_card(self, desk: Desk, exchange: Exchange, principal: Principal, base: str) -> CardSource:
         """The card with everything on it, for whom it may be shown. Who asked for whatever there is gets that."""
         desk.admit(exchange, principal)
-        return desk.card(base, extended=desk.shows_all(principal))
+        return self.card(desk, base, extended=desk.shows_all(principal))
+
+    def card(self, desk: Desk, base: str, *, extended: bool = False) -> CardSource:
+        """The agent's card, signed where we have keys and the base is ours for certain."""
+        signer = self.signer if self.signer and self.door.vouches(base) else None
+        return desk.card(base, extended=extended, signer=signer)

@@ -11,6 +11,7 @@
     │   └── Busy               too much at once; try again later
     ├── AgentError             the agent behind us failed (InvalidAgentResponse)
     ├── AddressRefused         what we were asked to call may not be called
+    ├── CardUntrusted          nobody we trust has signed a card as it is
     └── StoreError             we failed
         ├── StoreFull          nothing was written
         └── OutcomeUnknown     the commit failed in a way that leaves open whether it happened
@@ -171,6 +172,10 @@ class AgentError(DragomanError):
 
 class AddressRefused(DragomanError):
     """A URL we were given may not be called. The text goes on where the URL was named: "must begin with https://"."""
+
+
+class CardUntrusted(DragomanError):
+    """A card is not signed, or not by a key that is trusted, or not as it is now."""
 
 
 class InvalidAgentResponse(AgentError):

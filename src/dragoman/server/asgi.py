@@ -14,7 +14,6 @@ from dragoman.gateway.gateway import Gateway
 from dragoman.model.errors import BodyTooLarge, DragomanError, InvalidRequest, StoreError
 from dragoman.model.messages import Message
 from dragoman.model.operations import GetExtendedCard, Principal
-from dragoman.ports import Signer
 from dragoman.server.pages import Pages, Readiness
 from dragoman.server.record import Record
 from dragoman.server.settings import ServerSettings
@@ -67,14 +66,13 @@ class Site:
         gateway: Gateway,
         settings: ServerSettings | None = None,
         wire: WireSettings | None = None,
-        signer: Signer | None = None,
     ) -> None:
         settings = settings or ServerSettings()
         self.readiness = Readiness()
         self._gateway = gateway
         self._wire = wire or WireSettings()
         self._mounts = table(self._wire)
-        self._pages = Pages(gateway, self.readiness, settings, signer)
+        self._pages = Pages(gateway, self.readiness, settings)
         self._sharing = Sharing(gateway.door)
         self._body_limit = settings.body_limit
         self._keepalive = settings.keepalive_seconds

@@ -5,9 +5,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from dragoman.gateway.desk import Desk
+from dragoman.gateway.desk import JWKS, Desk
 from dragoman.gateway.gateway import Gateway
-from dragoman.ports import Signer
 from dragoman.server.cards import Cards
 from dragoman.server.kept import Kept
 from dragoman.server.settings import ServerSettings
@@ -20,7 +19,6 @@ CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json", "/api/a2a/ag
 ALIVE = ("/healthz", "/health", "/ping")
 READY = "/readyz"
 OPENAPI = "/openapi.json"
-JWKS = "/.well-known/jwks.json"
 
 _JSON: Headers = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
 _VERBS = "GET, HEAD, OPTIONS"
@@ -36,15 +34,13 @@ class Readiness:
 
 
 class Pages:
-    def __init__(
-        self, gateway: Gateway, readiness: Readiness, settings: ServerSettings, signer: Signer | None = None
-    ) -> None:
+    def __init__(self, gateway: Gateway, readiness: Readiness, settings: ServerSettings) -> None:
         self._gateway = gateway
         self._readiness = readiness
-        self._cards = Cards(max_age=settings.card_max_age, most=settings.card_cache)
+        self._cards = Cards(gateway, max_age=settings.card_max_age, most=settings.card_cache)
         self._probes = frozenset((*ALIVE, READY))
         self._cards_at = frozenset(CARDS)
-        self._keys = Kept(signer.jwks(), settings.card_max_age) if signer else None
+        self._keys = Kept(gateway.signer.jwks(), settings.card_max_age) if gateway.signer else None
 
     def open(self, path: str, method: str) -> Reply | None:
         """Probes: open to everybody, whatever Host they use; they tell nothing but whether we live."""

@@ -5,12 +5,14 @@ they are added only when an interface speaks 0.3. Interfaces of 1.0 come first, 
 clients take the first they understand.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from dragoman.model.cards import Interface, Profile
+from dragoman.ports import Sealed
 
 LEGACY_VERSION = "0.3.0"  # older clients read anything below 0.3 as «no transport in common»
 
@@ -23,6 +25,7 @@ class CardSource(Struct, frozen=True, kw_only=True):
     extended: bool = False  # the extended card: shows the extended skills
     root: str = ""  # where the agent lives
     cortex: bool = False  # /a2a is served
+    seal: Callable[[bytes], Sealed] | None = None  # signs the card, if it is to be signed
 
 
 def variant(version: str) -> str:
@@ -39,7 +42,7 @@ def render(source: CardSource, version: str) -> bytes:
 def pure_10(source: CardSource) -> bytes:
     """The 1.0 card; where Cortex is served, with what its clients look for: they ask in this version."""
     card = _common(source) | _members_10(source)
-    return msgspec.json.encode(_with_older(card, source) if source.cortex and _members_03(source) else card)
+    return _written(_with_older(card, source) if source.cortex and _members_03(source) else card, source)
 
 
 def pure_03(source: CardSource) -> bytes:
@@ -50,13 +53,21 @@ def pure_03(source: CardSource) -> bytes:
     capabilities = _capabilities(source)
     if source.profile.transitions:
         capabilities["stateTransitionHistory"] = True
-    return msgspec.json.encode(_common(source) | {"capabilities": capabilities} | legacy)
+    return _written(_common(source) | {"capabilities": capabilities} | legacy, source)
 
 
 def union(source: CardSource) -> bytes:
     legacy = _members_03(source)
     card = _common(source) | _members_10(source) | legacy
-    return msgspec.json.encode(_with_older(card, source) if legacy else card)
+    return _written(_with_older(card, source) if legacy else card, source)
+
+
+def _written(card: dict[str, Any], source: CardSource) -> bytes:
+    if source.seal is None:
+        return msgspec.json.encode(card)
+    from dragoman.wire.canonical import plain, signatures  # only who signs needs what it imports
+
+    return msgspec.json.encode(card | {"signatures": signatures(plain(card), source.seal)})
 
 
 def _with_older(card: dict[str, Any], source: CardSource) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { filled, gather, load, run } from './session.mjs';
 
 const { AgentCardResolver, ClientFactory, ClientFactoryOptions } = load('@a2a-js/sdk/client');
-const { Role, TaskState } = load('@a2a-js/sdk');
+const { Role, TaskState, generateAgentCardSignature, verifyAgentCardSignature } = load('@a2a-js/sdk');
 const [base, binding] = process.argv.slice(2);
 
 let connected;
@@ -105,6 +105,14 @@ await run(
     resubscribe: async ({ task }) => gather((await client()).resubscribeTask({ tenant: '', id: task }), eventOf),
     get: async ({ task, history }) => taskOf(await (await client()).getTask({ tenant: '', id: task, historyLength: history })),
     cancel,
+    async sign({ card, key, jku }) {
+      const head = { alg: key.alg, kid: key.kid, typ: 'JOSE', ...filled({ jku }) };
+      return generateAgentCardSignature(key, head)(card);
+    },
+    async verify({ card, keys }) {
+      await verifyAgentCardSignature(async (kid) => keys.find((key) => key.kid === kid))(card);
+      return true;
+    },
     async list({ context, size, token = '', artifacts = false }) {
       const page = await (await client()).listTasks({
         tenant: '',

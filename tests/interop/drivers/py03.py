@@ -11,6 +11,8 @@ import httpx
 import session
 from a2a import types as a2a
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+from a2a.utils import signing
+from jwt import PyJWK
 
 base, binding = sys.argv[1:3]
 clients: dict[str, Any] = {}
@@ -146,6 +148,32 @@ def code_of(error: Exception) -> int | None:
     return getattr(error, "status_code", None)
 
 
+def head(key: dict[str, Any], jku: str) -> dict[str, Any]:
+    return {"alg": key["alg"], "kid": key["kid"], "typ": "JOSE", "jku": jku or None}
+
+
+async def sign(card: dict[str, Any], key: dict[str, Any], jku: str = "") -> Any:
+    sign_it = signing.create_agent_card_signer(PyJWK(key), head(key, jku))
+    return sign_it(a2a.AgentCard.model_validate(card)).model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+async def verify(card: dict[str, Any], keys: list[dict[str, Any]]) -> Any:
+    known = {key["kid"]: PyJWK(key) for key in keys}
+    check = signing.create_signature_verifier(lambda kid, jku: known[kid or ""], ["ES256", "ES384", "RS256"])
+    check(a2a.AgentCard.model_validate(card))
+    return True
+
+
 session.run(
-    {"card": card, "send": send, "stream": stream, "resubscribe": resubscribe, "get": get, "cancel": cancel}, code_of
+    {
+        "card": card,
+        "send": send,
+        "stream": stream,
+        "resubscribe": resubscribe,
+        "get": get,
+        "cancel": cancel,
+        "sign": sign,
+        "verify": verify,
+    },
+    code_of,
 )

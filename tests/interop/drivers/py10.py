@@ -12,8 +12,10 @@ import httpx
 import session
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 from a2a.types import a2a_pb2 as a2a
+from a2a.utils import signing
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
+from jwt import PyJWK
 
 base = sys.argv[1]
 binding, _, version = sys.argv[2].partition("@")
@@ -163,6 +165,22 @@ async def listing(context: str, size: int | None = None, token: str = "", artifa
     return {"tasks": [task_of(each) for each in page.tasks], "next": page.next_page_token, "total": page.total_size}
 
 
+def head(key: dict[str, Any], jku: str) -> dict[str, Any]:
+    return {"alg": key["alg"], "kid": key["kid"], "typ": "JOSE", "jku": jku or None}
+
+
+async def sign(card: dict[str, Any], key: dict[str, Any], jku: str = "") -> Any:
+    sign_it = signing.create_agent_card_signer(PyJWK(key), head(key, jku))
+    return MessageToDict(sign_it(ParseDict(card, a2a.AgentCard(), ignore_unknown_fields=True)))
+
+
+async def verify(card: dict[str, Any], keys: list[dict[str, Any]]) -> Any:
+    known = {key["kid"]: PyJWK(key) for key in keys}
+    check = signing.create_signature_verifier(lambda kid, jku: known[kid or ""], ["ES256", "ES384", "RS256"])
+    check(ParseDict(card, a2a.AgentCard(), ignore_unknown_fields=True))
+    return True
+
+
 session.run(
     {
         "card": card,
@@ -172,6 +190,8 @@ session.run(
         "get": get,
         "cancel": cancel,
         "list": listing,
+        "sign": sign,
+        "verify": verify,
     },
     lambda error: None,
 )

@@ -6,6 +6,9 @@
 import { createRequire } from 'node:module';
 import readline from 'node:readline';
 
+// Standard output is for answers; what a client tells the console goes beside them.
+console.debug = console.info = console.log = console.error;
+
 export const load = createRequire(process.cwd() + '/');
 
 export async function run(operations, codeOf) {
