@@ -104,9 +104,14 @@ class Loaded(Struct, frozen=True, kw_only=True):
 
 
 class Query(Struct, frozen=True, kw_only=True):
-    """Which tasks, newest status first, ties by uid descending. `before` is the last (status_at, uid) already seen."""
+    """Which tasks, newest status first, ties by uid descending. `before` is the last (status_at, uid) already seen.
+
+    `known` asks for those the context's conversation still knows: a store in memory may forget a conversation before
+    its tasks.
+    """
 
     context_id: str = ""
+    known: bool = False
     state: TaskState | None = None
     since: int = 0
     before: tuple[int, str] | None = None

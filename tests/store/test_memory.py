@@ -47,7 +47,12 @@ async def test_running_and_parked_tasks_are_never_evicted_the_new_one_is_refused
     assert await store.key(OURS, "k") is None
 
 
-async def test_one_context_too_many_evicts_one_whose_tasks_are_all_finished() -> None:
+async def conversation(store: MemoryStore, context: str) -> list[str]:
+    page = await store.list(OURS, Query(context_id=context, known=True))
+    return sorted(item.head.uid for item in page.items)
+
+
+async def test_one_context_too_many_makes_it_forget_the_oldest_conversation_but_no_task() -> None:
     store = MemoryStore(max_contexts=2)
     at = store.now()
     await finished(store, "a1", at, context="a")
@@ -55,10 +60,43 @@ async def test_one_context_too_many_evicts_one_whose_tasks_are_all_finished() ->
     await finished(store, "b1", at, context="b")
     await finished(store, "b2", at, context="b")
     await store.append(new("c1", context="c"))
-    assert await uids(store) == ["a1", "a2", "c1"]
-    with pytest.raises(StoreFull, match="contexts"):
-        await store.append(new("d1", context="d"))
-    await store.append(new("c2", context="c"))
+    assert await uids(store) == ["a1", "a2", "b1", "b2", "c1"]
+    assert [await conversation(store, context) for context in "abc"] == [["a1", "a2"], [], ["c1"]]
+    listed = await store.list(OURS, Query(context_id="b"))
+    assert listed.total == len(listed.items) == 2
+    await finished(store, "b3", at, context="b")
+    assert await conversation(store, "b") == ["b3"]
+
+
+async def test_contexts_in_which_something_goes_on_are_never_forgotten_and_keep_nobody_out() -> None:
+    store = MemoryStore(max_tasks=4, max_contexts=2)
+    for context in "abc":
+        await store.append(new(f"{context}1", context=context))
+    await finished(store, "b2", store.now(), context="b")
+    assert [await conversation(store, context) for context in "abc"] == [["a1"], ["b1", "b2"], ["c1"]]
+    await store.append(new("d1", context="d"))
+    assert await uids(store) == ["a1", "b1", "c1", "d1"]
+    assert await conversation(store, "b") == ["b1"]
+
+
+async def test_a_conversation_is_forgotten_with_its_last_task() -> None:
+    clock = HeldClock(10 * HOUR)
+    store = MemoryStore(max_contexts=1, clock=clock)
+    await finished(store, "a1", clock.at, context="a")
+    await finished(store, "b1", clock.at, context="b")
+    clock.at += HOUR + 1
+    assert sorted(await store.sweep(terminal_before=0)) == ["a1", "b1"]
+    assert store._contexts == {}
+
+
+async def test_the_default_limit_is_five_hundred_conversations() -> None:
+    store = MemoryStore()
+    at = store.now()
+    for n in range(501):
+        await finished(store, f"u{n:03}", at, context=f"c{n:03}")
+    assert len(await uids(store)) == 501
+    assert await conversation(store, "c000") == []
+    assert await conversation(store, "c001") == ["u001"] and await conversation(store, "c500") == ["u500"]
 
 
 async def test_what_finished_an_hour_ago_goes_with_the_next_task() -> None:

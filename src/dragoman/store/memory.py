@@ -53,8 +53,10 @@ class _Log:
 class MemoryStore:
     """`ports.Store` in memory.
 
-    A new task evicts what finished longer than `ttl` ms ago, then, at a limit, what finished first. Tasks that run or
-    wait for somebody are never evicted: when only those are left, a new task is refused with StoreFull.
+    A new task evicts what finished longer than `ttl` ms ago, then, at the limit, what finished first. Tasks that run or
+    wait for somebody are never evicted: when only those are left, a new task is refused with StoreFull. For one
+    conversation too many, the oldest in which nothing goes on is forgotten: its tasks stay, but a later one of that
+    context does not know them.
     """
 
     def __init__(
@@ -75,7 +77,7 @@ class MemoryStore:
         self._ids: dict[tuple[Scope, str], str] = {}
         self._keys: dict[tuple[Scope, str], KeyRecord] = {}
         self._keys_of: dict[str, tuple[Scope, str]] = {}
-        self._contexts: dict[tuple[Scope, str], set[str]] = {}
+        self._contexts: dict[tuple[Scope, str], set[str]] = {}  # conversations, oldest first, with the tasks they know
         self._finished: dict[str, None] = {}  # in the order they finished
 
     async def open(self) -> None:
@@ -141,9 +143,8 @@ class MemoryStore:
             self._evict([oldest])
         if context not in self._contexts and len(self._contexts) >= self._max_contexts:
             over = next((c for c, uids in self._contexts.items() if self._finished.keys() >= uids), None)
-            if over is None:
-                raise StoreFull(f"All {self._max_contexts} contexts kept here have unfinished tasks; finish one first")
-            self._evict(tuple(self._contexts[over]))
+            if over is not None:  # else each has a task that goes on, and those are counted already
+                del self._contexts[over]
 
     def _lapsed(self, before: int) -> list[str]:
         lapsed: list[str] = []
@@ -162,9 +163,10 @@ class MemoryStore:
             if key := self._keys_of.pop(uid, None):
                 del self._keys[key]
             context = (head.scope, head.context_id)
-            self._contexts[context].discard(uid)
-            if not self._contexts[context]:
-                del self._contexts[context]
+            known = self._contexts.get(context, set())
+            known.discard(uid)
+            if not known:
+                self._contexts.pop(context, None)
 
     async def checkpoint(self, checkpoint: Checkpoint) -> None:
         log = self._owned(checkpoint.scope, checkpoint.uid)
@@ -230,11 +232,13 @@ class MemoryStore:
 
     async def list(self, scope: Scope, query: Query) -> Page:
         # Filters that hold for every page first: they make the total.
+        known = self._contexts.get((scope, query.context_id), ()) if query.known else None
         logs = [
             log
             for log in self._logs.values()
             if log.head.scope == scope
             and (not query.context_id or log.head.context_id == query.context_id)
+            and (known is None or log.head.uid in known)
             and (query.state is None or log.head.state is query.state)
             and log.head.status_at >= query.since
         ]
