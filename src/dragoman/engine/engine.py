@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from dragoman.core import cursors
 from dragoman.core.fold import folded, trimmed, view
 from dragoman.engine.follow import Batch, Follow
@@ -15,10 +17,12 @@ from dragoman.model.facts import Entry
 from dragoman.model.messages import Message
 from dragoman.model.operations import Call, CancelTask, GetTask, ListTasks, SendMessage, SubscribeToTask, TaskPage
 from dragoman.model.stamps import moment
-from dragoman.model.tasks import TERMINAL, TaskState, View
-from dragoman.ports import Agent, Bus, Clock, Ids, Query, Store
+from dragoman.model.tasks import TERMINAL, Scope, TaskState, View
+from dragoman.ports import Agent, Bus, Clock, Ids, Loaded, Page, Query, Store
 
 __all__ = ["Batch", "Engine", "Follow", "Limits"]
+
+_AT_ONCE = 100  # tasks of a list that are read in one go
 
 
 class Engine:
@@ -153,17 +157,15 @@ class Engine:
             since = moment(op.status_timestamp_after) if op.status_timestamp_after else 0
         except ValueError as error:
             raise InvalidParams(f"{error}; write it like 2026-01-31T12:00:00Z", "statusTimestampAfter") from error
-        page = await self._store.list(
-            call.scope,
-            Query(
-                context_id=op.context_id,
-                state=op.status,
-                since=since,
-                before=cursors.page_position(op.page_token) if op.page_token else None,
-                limit=size,
-                artifacts=op.include_artifacts,
-            ),
+        query = Query(
+            context_id=op.context_id,
+            state=op.status,
+            since=since,
+            before=cursors.page_position(op.page_token) if op.page_token else None,
+            limit=size,
+            artifacts=op.include_artifacts,
         )
+        page = await self._page(call.scope, query)
         last = page.items[-1].head if page.items else None
         return TaskPage(
             views=tuple(
@@ -174,6 +176,18 @@ class Engine:
             total=page.total,
             artifacts=op.include_artifacts,
         )
+
+    async def _page(self, scope: Scope, query: Query) -> Page:
+        """Some tasks at a time, until there are as many as were asked for or they weigh as much as a page may."""
+        items: list[Loaded] = []
+        wanted, weight = query.limit, 0
+        while True:
+            page = await self._store.list(scope, replace(query, limit=min(_AT_ONCE, wanted - len(items))))
+            items += page.items
+            weight += sum(item.head.size for item in page.items)
+            if not page.more or len(items) >= wanted or weight >= self._limits.page_bytes:
+                return Page(items=tuple(items), total=page.total, more=page.more)
+            query = replace(query, before=(items[-1].head.status_at, items[-1].head.uid))
 
     async def cancel(self, call: Call, op: CancelTask) -> View:
         live = await self._lives.open(call.scope, op.id)

@@ -20,6 +20,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     cached_tasks: int = 1_000
     cached_bytes: int = 33_554_432
     cache_ms: int = 3_600_000
+    page_bytes: int = 33_554_432  # a list's page ends with the task that makes it this large
     batch: int = 256  # entries a reader is handed at a time
     hold_ms: int = 0  # longest a blocking send waits; 0: as long as its client stays
     parked_ms: int = 30 * 86_400_000  # a question nobody answers fails the task after this

@@ -10,12 +10,13 @@ from msgspec.structs import replace
 
 from dragoman.model import errors as e
 from dragoman.model.facts import AnyFact, Chunk, StatusFact
-from dragoman.model.messages import Message, Role
-from dragoman.model.operations import TaskPage, TaskRef
+from dragoman.model.messages import Artifact, Message, Role
+from dragoman.model.operations import ListTasks, Operation, TaskPage, TaskRef
 from dragoman.model.tasks import TaskState, TaskStatus, View
 from dragoman.wire import cards, liberal, p10
 from dragoman.wire.dialect import Dialect, Encode, both
 from dragoman.wire.errors import PLAIN, TABLE, Words
+from dragoman.wire.reading import parse
 from dragoman.wire.settings import Style, WireSettings
 
 _encode = msgspec.json.Encoder().encode
@@ -38,8 +39,25 @@ def _seen(view: View, wanted: int | None) -> View:
     return replace(view, task=replace(task, history=history[-wanted:] if wanted else history))
 
 
+def _members(message: Message) -> dict[str, Any]:
+    return msgspec.to_builtins(message, builtin_types=(bytes,))
+
+
+def _done(message: Message, shown: dict[str, Any]) -> dict[str, Any]:
+    """A direct reply as the completed task this system expects; nothing else can be asked of it."""
+    return {
+        "id": message.message_id,
+        "contextId": message.context_id,
+        "status": {"state": TaskState.COMPLETED, "message": shown},
+        "artifacts": [Artifact(artifact_id=message.message_id, parts=message.parts)],
+        "history": [shown],
+    }
+
+
 def write_item(value: View | Message) -> bytes:
     written = p10.write_item(value)
+    if isinstance(value, Message):
+        return b"%b,%b" % (written[:-1], _encode(_done(value, _members(value)))[1:])
     inner = written[written.index(b":") + 1 : -1]
     return b"%b,%b" % (written[:-1], inner[1:])
 
@@ -48,8 +66,7 @@ def write_item(value: View | Message) -> bytes:
 
 
 def _lowered(message: Message) -> dict[str, Any]:
-    members: dict[str, Any] = msgspec.to_builtins(message, builtin_types=(bytes,))
-    return {**members, "role": "user" if message.role is Role.USER else "agent"}
+    return {**_members(message), "role": "user" if message.role is Role.USER else "agent"}
 
 
 def _status(status: TaskStatus) -> dict[str, Any]:
@@ -70,13 +87,11 @@ def _bare(view: View) -> bytes:
 
 
 def _literal_item(value: View | Message) -> bytes:
-    return _encode(_lowered(value)) if isinstance(value, Message) else _bare(value)
+    return _encode(_done(value, _lowered(value))) if isinstance(value, Message) else _bare(value)
 
 
 def _literal_first(value: View | Message) -> bytes:
-    if isinstance(value, Message):
-        return b'{"message":%b}' % _encode(_lowered(value))
-    return b'{"task":%b}' % _bare(value)
+    return b'{"task":%b}' % _literal_item(value)
 
 
 def _literal_page(page: TaskPage) -> bytes:
@@ -101,6 +116,21 @@ def literal(ref: TaskRef) -> Encode:
     return encode
 
 
+# --- reading ----------------------------------------------------------------------------------------------
+
+
+def _read(name: str, raw: bytes, wire: WireSettings) -> Operation:
+    return liberal.read(name, raw, wire) if name != "ListTasks" else _read_fields(name, parse(raw), wire, False)
+
+
+def _read_fields(name: str, fields: Any, wire: WireSettings, query: bool) -> Operation:
+    """Its lists are of whole tasks, unless a client of 1.0 says that it needs no artifacts."""
+    operation = liberal.read_whole_fields(name, fields, wire, query)
+    if isinstance(operation, ListTasks) and fields.get("includeArtifacts") is None:
+        return replace(operation, include_artifacts=True)
+    return operation
+
+
 def dialect(style: Style, wire: WireSettings) -> Dialect:
     union = style == "superset"
     exact = style == "literal"
@@ -109,8 +139,8 @@ def dialect(style: Style, wire: WireSettings) -> Dialect:
         name=f"cortex {style}",
         origin="cortex",
         methods=METHODS,
-        read=liberal.read_whole,
-        read_fields=liberal.read_whole_fields,
+        read=liberal.read_whole if style == "plain" else _read,
+        read_fields=liberal.read_whole_fields if style == "plain" else _read_fields,
         item=write_item if union else _literal_item if exact else p10.write_item,
         task=_bare if exact else p10.write_task,
         page=_literal_page if exact else p10.write_page,

@@ -149,8 +149,9 @@ def _authentication(sheet: Sheet, value: Any, path: str) -> dict[str, str] | Non
         schemes = many(text)(sheet, several, f"{path}.schemes") if several is not None else ()
         scheme = schemes[0] if schemes else "Bearer"
     found = {"scheme": text(sheet, scheme, f"{path}.scheme")}
-    if members.get("credentials") is not None:
-        found["credentials"] = text(sheet, members["credentials"], f"{path}.credentials")
+    for name in ("credentials", "token"):  # Cortex calls them so
+        if members.get(name) is not None:
+            found.setdefault("credentials", text(sheet, members[name], f"{path}.{name}"))
     return found
 
 

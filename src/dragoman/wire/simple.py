@@ -94,6 +94,9 @@ def write_task(view: View) -> bytes:
 
 
 def write_page(page: TaskPage) -> bytes:
+    """All in one array, which has no place to say that there are more."""
+    if page.next_page_token and (page.page_size == liberal.EVERYTHING or len(page.views) < page.page_size):
+        raise e.UnsupportedOperation("There are more tasks than one answer holds; ask for fewer with limit")
     return _encode([_task(view) for view in page.views])
 
 
