@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from dragoman.model.cards import Extension, Interface, Profile, Provider, Skill
 from dragoman.wire.cards import CardSource, render, variant
+from dragoman.wire.cards import version as version_of
 from tests.wire.wording import body_of, call, understood, visit
 
 ROTATE = Skill(id="rotate", name="Rotate", description="Turns pictures", tags=("image",), examples=("Turn it left",))
@@ -177,3 +178,18 @@ def test_the_extended_card_is_answered_in_the_callers_version() -> None:
     assert "supportedInterfaces" not in old and old["url"] == "https://t.example/"
     assert body_of(understood(visit("GET", "/extendedAgentCard")).reply(source)) == new
     assert body_of(understood(visit("GET", "/v1/card")).reply(source)) == old
+
+
+@pytest.mark.parametrize(
+    ("interfaces", "asked", "version"),
+    [
+        ((RPC_10, RPC_03), "", "1.0"),
+        ((RPC_10, RPC_03), "1.0", "1.0"),
+        ((RPC_10, RPC_03), "0.3", "0.3"),
+        ((RPC_03,), "", "0.3"),
+        ((RPC_03,), "1.0", "1.0"),
+        ((RPC_10,), "0.3", "1.0"),
+    ],
+)
+def test_a_card_says_which_version_it_is_in(interfaces: tuple[Interface, ...], asked: str, version: str) -> None:
+    assert version_of(CardSource(profile=BARE, interfaces=interfaces), asked) == version

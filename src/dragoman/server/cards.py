@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dragoman.gateway.desk import Desk
 from dragoman.gateway.gateway import Gateway
 from dragoman.server.kept import Kept
-from dragoman.wire.cards import render
+from dragoman.wire.cards import render, version
 from dragoman.wire.exchange import Reply
 
 
@@ -22,6 +22,7 @@ class Cards:
         if card is None:
             if len(self._kept) >= self._most:
                 self._kept.clear()
-            body = render(self._gateway.card(desk, base), variant)
-            card = self._kept[key] = Kept(body, self._max_age, b"Host, A2A-Version")
+            source = self._gateway.card(desk, base)
+            marks = ((b"vary", b"Host, A2A-Version"), (b"a2a-version", version(source, variant).encode()))
+            card = self._kept[key] = Kept(render(source, variant), self._max_age, marks)
         return card.reply(headers)

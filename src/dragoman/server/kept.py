@@ -16,14 +16,14 @@ class Kept:
 
     __slots__ = ("_body", "_etag", "_headers")
 
-    def __init__(self, body: bytes, max_age: int, vary: bytes = b"") -> None:
+    def __init__(self, body: bytes, max_age: int, more: Headers = ()) -> None:
         self._body = body
         self._etag = f'"{sha256(body).hexdigest()[:32]}"'
         self._headers: Headers = (
             (b"etag", self._etag.encode()),
             (b"last-modified", formatdate(SINCE, usegmt=True).encode()),
             (b"cache-control", b"public, max-age=%d" % max_age),
-            *(((b"vary", vary),) if vary else ()),
+            *more,
         )
 
     def reply(self, headers: Mapping[str, str]) -> Reply:

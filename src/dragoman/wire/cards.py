@@ -39,6 +39,13 @@ def render(source: CardSource, version: str) -> bytes:
     return {"1.0": pure_10, "0.3": pure_03}.get(version, union)(source)
 
 
+def version(source: CardSource, asked: str) -> str:
+    """The version a card is in that was asked for so. The union is 1.0's with more beside it."""
+    if asked == "0.3" and _members_03(source):
+        return asked
+    return "1.0" if asked or not all(map(_legacy, source.interfaces)) else "0.3"
+
+
 def pure_10(source: CardSource) -> bytes:
     """The 1.0 card; where Cortex is served, with what its clients look for: they ask in this version."""
     card = _common(source) | _members_10(source)

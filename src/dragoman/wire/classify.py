@@ -164,6 +164,7 @@ def _rpc(inbound: Inbound, wire: WireSettings, version: str, tenant: str, mount:
         id = opened.id
         named = mount.find(opened.method, opened.params)
         if named is None:
+            dialect = mount.unnamed(version, opened.method)
             if version and version not in _spoken(mount):
                 raise VersionNotSupported(version, (mount.modern.version, mount.legacy.version))
             raise MethodNotFound(opened.method)

@@ -20,8 +20,8 @@ KNOWN_VERSIONS = frozenset({"1.0", "0.3", "0.2", "0.1"})
 
 
 class Mount(NamedTuple):
-    """A path. When no method name tells, errors are put in the words of `modern` or, for an old client or one that
-    names no version, of `legacy`.
+    """A path. When no known method name tells, errors are put in the words of `modern` or, for an old client, of
+    `legacy`; for one that names no version, of `silent` if that is set, else of `legacy`.
 
     `forks` look into the parameters where one name belongs to several dialects. `shared` names are taken in any
     version. An `official` mount holds clients to the official rules of versions. `rest` answers HTTP+JSON below the
@@ -31,6 +31,7 @@ class Mount(NamedTuple):
     methods: Mapping[str, Dialect]
     modern: Dialect
     legacy: Dialect
+    silent: Dialect | None = None
     forks: Mapping[str, Callable[[bytes], Dialect]] = {}
     shared: frozenset[str] = frozenset()
     official: bool = False
@@ -40,9 +41,13 @@ class Mount(NamedTuple):
         fork = self.forks.get(method) if self.forks else None
         return self.methods.get(method) if fork is None else fork(params)
 
-    def unnamed(self, version: str) -> Dialect:
-        """In whose words an error is put before a method is known."""
-        return self.legacy if not version or version.startswith("0.") else self.modern
+    def unnamed(self, version: str, method: str = "") -> Dialect:
+        """In whose words an error is put before a method is known. Only names of 1.0 begin with a capital."""
+        if version:
+            return self.legacy if version.startswith("0.") else self.modern
+        if method[:1].isupper() and not self.official:
+            return self.modern
+        return self.silent or self.legacy
 
     def versions(self, method: str, dialect: Dialect) -> frozenset[str]:
         """What `A2A-Version` may be with this name."""
@@ -93,6 +98,7 @@ def _seed(path: str, modern: Dialect, own: Dialect, wire: WireSettings) -> Mount
         names(older, modern, own),
         modern,
         own,
+        silent=modern if wire.primary == (path, modern.version) else None,
         forks=_forks(older),
         rest=proto.dialect("plain", wire) if path == "/a2a" else None,
     )

@@ -14,7 +14,8 @@ class WireSettings(Struct, frozen=True, kw_only=True):
     `require_version` refuses 1.0 method names without `A2A-Version` (the letter of the specification: absent means
     0.3). By default they are read as 1.0, which cannot be misread: no 0.x version has those names.
 
-    `mounts` are the paths where JSON-RPC is spoken beside `/`. `frames` says how the streams of each look: as its own
+    `mounts` are the paths where JSON-RPC is spoken beside `/`, `primary` the path and version the card names first: who
+    says nothing else there is taken to speak that. `frames` says how the streams of each look: as its own
     clients and official ones both read them, to the letter of its page, or official. `cortex_statuses` answers errors
     of Cortex's method names with the HTTP statuses its server uses. `patience` is how many seconds a stream that goes
     on over a question waits for the answer.
@@ -22,6 +23,7 @@ class WireSettings(Struct, frozen=True, kw_only=True):
 
     require_version: bool = False
     mounts: tuple[str, ...] = ("/a2a/jsonrpc", "/a2a", "/api/a2a")
+    primary: tuple[str, str] = ("/", "1.0")
     frames: Mapping[str, Style] = {}
     cortex_statuses: bool = False
     patience: float = 600
