@@ -76,7 +76,7 @@ def test_nothing_is_served_unless_it_is_switched_on(a2a: object, why: str, tmp_p
     assert as_toml(off).startswith(f"# A2A is off: a2a.enabled is {why} in ")
 
 
-@pytest.mark.proves("001-21")
+@pytest.mark.proves("001-21", "001-d18")
 def test_what_the_file_leaves_out_is_as_the_profile_says(tmp_path: Path) -> None:
     found = settings({"enabled": True, "server": {"allowedOrigins": ["https://desk.example"]}}, tmp_path)
     assert found.server.allowed_origins == ("https://desk.example",)

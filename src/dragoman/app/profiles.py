@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dragoman.agents.tools import DEFAULTS
 from dragoman.model.cards import Extension, Profile, Skill
 from dragoman.model.messages import Message
 from dragoman.ports import Agent, Route, TurnHandle
@@ -70,7 +71,7 @@ PRESETS: Mapping[str, Preset] = {
     "coding-agent": Preset(
         port=41242, mounts=("/a2a/jsonrpc",), primary=("/a2a/jsonrpc", "0.3"), text=_coding(), transitions=True
     ),
-    "cortex": Preset(port=4220, mounts=("/a2a",), primary=("/a2a", "1.0"), transitions=True),
+    "cortex": Preset(port=4220, mounts=("/a2a",), primary=("/a2a", "1.0"), text={"skills": DEFAULTS}, transitions=True),
     "simple": Preset(port=9292),
     "a2x": Preset(
         port=3000,

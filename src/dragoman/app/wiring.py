@@ -59,6 +59,10 @@ def store(settings: Settings) -> Store:
     return SqliteStore(choice.path, synchronous=choice.synchronous, max_bytes=settings.store.max_size)
 
 
+def _forgetful(settings: Settings) -> bool:
+    return isinstance(choose(settings.store.url), MemoryChoice)
+
+
 def limits(settings: Settings) -> Limits:
     return Limits(
         running=settings.limits.running,
@@ -68,7 +72,8 @@ def limits(settings: Settings) -> Limits:
         parked_ms=settings.store.parked.ms,
         retention_ms=settings.store.retention.ms,
         sweep_ms=settings.store.sweep.ms,
-        cached_tasks=settings.store.cached_tasks,
+        # A store in memory needs no copy of what it holds, which would outlive what it forgets.
+        cached_tasks=0 if _forgetful(settings) else settings.store.cached_tasks,
         cached_bytes=settings.store.cached_bytes,
         cache_ms=settings.store.cached_for.ms,
     )
@@ -123,6 +128,7 @@ def reading(settings: Settings) -> WireSettings:
     return WireSettings(
         require_version=settings.server.require_version,
         mounts=settings.server.mounts,
+        primary=_primary(settings),
         frames=checks.frames(settings),
         cortex_statuses=settings.server.cortex_statuses,
         patience=settings.limits.patience,
