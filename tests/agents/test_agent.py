@@ -1,14 +1,16 @@
 """An agent's card, how it chooses skills, and its direct answers."""
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from dragoman.agents import Agent, Incoming, Reply, Turn
-from dragoman.model.cards import Extension, Provider, Skill
+from dragoman.model.cards import Extension, Overlay, Profile, Provider, Skill
 from dragoman.model.errors import AgentError, InvalidParams
 from dragoman.model.messages import Artifact, Message, Part, Role
+from dragoman.model.operations import Principal
 from dragoman.ports import Agent as Port
 from dragoman.ports import Route
 from tests.agents.handle import Handle, run, said
@@ -89,6 +91,41 @@ def test_extended_skills_show_only_on_the_extended_card() -> None:
     other = Agent("Desk")
     other.skill(extended=True)(nothing)
     assert other.profile.extended
+
+
+async def test_an_author_says_who_sees_what_on_the_extended_card() -> None:
+    async def for_caller(principal: Principal) -> Overlay | None:
+        return Overlay(description="For you") if "gold" in principal.scopes else None
+
+    agent = Agent("Desk", description="For all", extended=for_caller)
+    agent.skill(nothing)
+    agent.skill(id="hidden", extended=True)(nothing)
+    agent.skill(id="gold", extended=lambda principal: "gold" in principal.scopes)(nothing)
+    profile = agent.profile
+    assert (shown(profile.skills), shown(profile.extended_skills)) == (["nothing"], ["hidden"])
+    assert profile.overlay is not None
+    gold = profile.with_overlay(await overlaid(profile, Principal(id="a", scopes=frozenset({"gold"}))))
+    assert (gold.description, shown(gold.extended_skills)) == ("For you", ["hidden", "gold"])
+    other = profile.with_overlay(await overlaid(profile, Principal(id="b")))
+    assert (other.description, shown(other.extended_skills)) == ("For all", ["hidden"])
+
+
+async def test_what_an_author_says_about_a_caller_goes_before_what_a_skill_says() -> None:
+    agent = Agent("Desk", extended=lambda principal: Overlay(without=(principal.id,)))
+    agent.skill(id="gold", extended=lambda principal: True)(nothing)
+    assert agent.profile.extended
+    assert (await overlaid(agent.profile, Principal(id="gold"))).skills == ()
+    assert shown((await overlaid(agent.profile, Principal(id="b"))).skills) == ["gold"]
+
+
+def shown(skills: Sequence[Skill] | None) -> list[str]:
+    return [skill.id for skill in skills or ()]
+
+
+async def overlaid(profile: Profile, principal: Principal) -> Overlay:
+    assert profile.overlay is not None
+    found: Any = profile.overlay(principal)
+    return await found
 
 
 def test_two_skills_cannot_share_an_id() -> None:

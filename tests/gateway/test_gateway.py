@@ -3,12 +3,13 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dragoman.gateway.desk import Desk
 from dragoman.gateway.gateway import Gateway
 from dragoman.gateway.quota import Quota
 from dragoman.gateway.settings import GatewaySettings
-from dragoman.model.cards import Extension, Profile, Skill
+from dragoman.model.cards import Extension, Overlay, Profile, Skill
 from dragoman.model.errors import (
     Busy,
     ExtendedCardNotConfigured,
@@ -157,7 +158,7 @@ async def test_the_extensions_that_took_effect_reach_the_engine() -> None:
 
 
 @pytest.mark.proves("W-033", "W-062")
-def test_the_extended_card_is_for_who_logged_in() -> None:
+async def test_the_extended_card_is_for_who_logged_in() -> None:
     hidden = Skill(id="h", name="H", description="H", tags=("h",))
     card = GetExtendedCard()
     with pytest.raises(UnsupportedOperation):
@@ -169,9 +170,43 @@ def test_the_extended_card_is_for_who_logged_in() -> None:
     admit(card, extended=True, extended_skills=(hidden,), principal=Principal(id="me"))
     agents = {"": Agent(extended=True, extended_skills=(hidden,))}
     gateway = Gateway(engine=Engine(), agents=agents, settings=GatewaySettings(open_extended_card=True))
-    source = gateway.extended_card(gateway.root, exchange(card), Principal(), "http://localhost")
+    source = await gateway.extended_card(gateway.root, exchange(card), Principal(), "http://localhost")
     assert source.extended
     assert source.profile.extended_skills == (hidden,)
+
+
+async def test_each_caller_sees_an_extended_card_of_their_own_and_nobody_in_particular_the_common_one() -> None:
+    plain = Skill(id="plain", name="P", description="P", tags=("p",))
+    hidden = Skill(id="h", name="H", description="H", tags=("h",))
+    own = Skill(id="own", name="Own", description="Yours", tags=("o",))
+
+    def sync(principal: Principal) -> Overlay | None:
+        return {
+            "gold": Overlay(skills=(own,), description="For gold", extensions=(Extension(uri="urn:gold"),)),
+            "iron": Overlay(without=("plain", "h"), documentation_url="https://iron.example"),
+            "same": Overlay(skills=(replace(plain, description="Mine"),)),
+        }.get(principal.id)
+
+    async def slow(principal: Principal) -> Overlay | None:
+        return sync(principal)
+
+    for overlay in (sync, slow):
+        agents = {"": Agent(skills=(plain,), extended=True, extended_skills=(hidden,), overlay=overlay)}
+        gateway = Gateway(engine=Engine(), agents=agents, settings=GatewaySettings(open_extended_card=True))
+
+        async def shown(id: str, gateway: Gateway = gateway) -> Profile:
+            card = exchange(GetExtendedCard())
+            return (await gateway.extended_card(gateway.root, card, Principal(id=id), "http://localhost")).profile
+
+        gold, iron, same = await shown("gold"), await shown("iron"), await shown("same")
+        assert (gold.skills, gold.extended_skills) == ((plain,), (hidden, own))
+        assert (gold.description, gold.extensions) == ("For gold", (Extension(uri="urn:gold"),))
+        assert (iron.skills, iron.extended_skills) == ((), ())
+        assert iron.documentation_url == "https://iron.example"
+        assert (same.skills, [skill.description for skill in same.extended_skills or ()]) == ((), ["H", "Mine"])
+        for id in ("other", ""):
+            assert await shown(id) == gateway.root.profile
+        assert gateway.card(gateway.root, "http://localhost").profile == gateway.root.profile
 
 
 def test_cards_name_the_versions_they_are_told_to() -> None:

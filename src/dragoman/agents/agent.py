@@ -15,9 +15,10 @@ from dragoman.agents.signature import read
 from dragoman.agents.threads import SLOTS, Threads
 from dragoman.agents.tools import Tool, registered, skills
 from dragoman.agents.turn import Calls, Ended, Turn, output_of
-from dragoman.model.cards import Extension, Profile, Provider, Skill
+from dragoman.model.cards import Extension, Overlay, Overlays, Profile, Provider, Skill
 from dragoman.model.errors import AgentError, InvalidParams, Violation
 from dragoman.model.messages import Message, Part
+from dragoman.model.operations import Principal
 from dragoman.model.tasks import TaskState
 from dragoman.ports import Parked, Route, TurnHandle
 
@@ -31,7 +32,8 @@ class Agent:
     """What you serve: a name, a card, and skills.
 
     `input_modes`, once named, are enforced; an agent that names none accepts everything. `serialize="context"` runs
-    one turn at a time per conversation. `threads` is how many sync handlers may run at once.
+    one turn at a time per conversation. `threads` is how many sync handlers may run at once. `extended` declares an
+    extended card; a function (async or not) says what it shows to one caller beyond what it shows to all.
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class Agent:
         streaming: bool = True,
         input_modes: Sequence[str] | None = None,
         output_modes: Sequence[str] | None = None,
-        extended: bool = False,
+        extended: bool | Overlays = False,
         threads: int = SLOTS,
     ) -> None:
         self._base = Profile(
@@ -119,7 +121,7 @@ class Agent:
         input_modes: Sequence[str] = (),
         output_modes: Sequence[str] = (),
         direct: bool = False,
-        extended: bool = False,
+        extended: bool | Callable[[Principal], bool] = False,
         on_restart: Literal["fail", "rerun"] = "fail",
         parking: Literal["replay", "hold"] = "replay",
         timeout: float = 0,
@@ -138,7 +140,7 @@ class Agent:
         input_modes: Sequence[str] = (),
         output_modes: Sequence[str] = (),
         direct: bool = False,
-        extended: bool = False,
+        extended: bool | Callable[[Principal], bool] = False,
         on_restart: Literal["fail", "rerun"] = "fail",
         parking: Literal["replay", "hold"] = "replay",
         timeout: float = 0,
@@ -146,9 +148,9 @@ class Agent:
     ) -> Any:
         """Make a function a skill. Its name is the id, its docstring the description, its hints the arguments.
 
-        `direct` answers with a Message and no task. `extended` shows the skill on the extended card only. `on_restart`
-        says what a crash of the server means for a working turn. `timeout` (seconds, 0: none) fails a longer turn;
-        `cancel_within` is how long a cancelled one may clean up.
+        `direct` answers with a Message and no task. `extended` shows the skill on the extended card only; a function
+        says to whom. `on_restart` says what a crash of the server means for a working turn. `timeout` (seconds, 0:
+        none) fails a longer turn; `cancel_within` is how long a cancelled one may clean up.
         """
 
         def add(function: F) -> F:
@@ -273,8 +275,9 @@ class Agent:
 
     def _describe(self) -> Profile:
         handlers = self._handlers.values()
-        hidden = tuple(each.skill for each in handlers if each.extended)
-        extended = self._extended or bool(hidden)
+        hidden = tuple(each.skill for each in handlers if each.extended is True)
+        chosen = any(callable(each.extended) for each in handlers)
+        extended = bool(self._extended) or bool(hidden) or chosen
         accepts = [*self._accepts, *(mode for each in handlers for mode in each.skill.input_modes)]
         return replace(
             self._base,
@@ -282,7 +285,20 @@ class Agent:
             accepts=tuple(dict.fromkeys(accepts)) if self._accepts else (),
             extended=extended,
             extended_skills=hidden if extended else None,
+            overlay=self._overlay if chosen or callable(self._extended) else None,
         )
+
+    async def _overlay(self, principal: Principal) -> Overlay:
+        """What the author says about this caller, and the skills that are for some callers only and for this one."""
+        found = self._extended(principal) if callable(self._extended) else None
+        overlay = (await found if inspect.isawaitable(found) else found) or Overlay()
+        named = {skill.id for skill in overlay.skills} | set(overlay.without)
+        mine = tuple(
+            each.skill
+            for each in self._handlers.values()
+            if callable(each.extended) and each.skill.id not in named and each.extended(principal)
+        )
+        return replace(overlay, skills=mine + overlay.skills)
 
 
 def _leaf(group: BaseExceptionGroup[Any], kind: type[BaseException]) -> BaseException | None:

@@ -17,6 +17,7 @@ from dragoman.agents.threads import Bridge, Threads
 from dragoman.agents.turn import Turn
 from dragoman.model.cards import Skill
 from dragoman.model.messages import Message
+from dragoman.model.operations import Principal
 from dragoman.ports import Route
 
 log = logging.getLogger("dragoman.agents")
@@ -35,7 +36,7 @@ class Handler(NamedTuple):
     signature: Signature
     skill: Skill
     route: Route
-    extended: bool
+    extended: bool | Callable[[Principal], bool]
     threaded: bool
 
 

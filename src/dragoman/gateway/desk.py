@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from inspect import isawaitable
 
 from dragoman.gateway.settings import GatewaySettings
 from dragoman.model.cards import Interface, Profile
@@ -76,13 +77,16 @@ class Desk:
         if exchange.extensions and self._extensions:
             exchange.activated = tuple(uri for uri in exchange.extensions if uri in self._extensions)
 
-    def card(self, base: str, *, extended: bool = False, signer: Signer | None = None) -> CardSource:
+    def card(
+        self, base: str, profile: Profile | None = None, *, extended: bool = False, signer: Signer | None = None
+    ) -> CardSource:
+        """What the card is made of; `profile` is what it says to one caller, where that differs."""
         settings, root = self._settings, base + self.path
         found = interfaces(root, settings.mounts, settings.primary)
         if settings.card_versions:
             found = tuple(each for each in found if each.version in settings.card_versions)
         return CardSource(
-            profile=self.profile,
+            profile=profile or self.profile,
             interfaces=found,
             extended=extended,
             root=root,
@@ -95,6 +99,15 @@ class Desk:
         profile = self.profile
         known = bool(principal.id) or self._settings.open_extended_card
         return profile.extended and profile.extended_skills is not None and known
+
+    async def seen_by(self, principal: Principal) -> Profile:
+        """What the extended card says to this caller. Nobody in particular sees what all see."""
+        profile = self.profile
+        if profile.overlay is None or not principal.id:
+            return profile
+        found = profile.overlay(principal)
+        overlay = await found if isawaitable(found) else found
+        return profile if overlay is None else profile.with_overlay(overlay)
 
     def _admit_to_card(self, principal: Principal) -> None:
         if not self.profile.extended:

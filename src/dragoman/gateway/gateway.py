@@ -120,12 +120,14 @@ class Gateway:
             exchange.operation,
         )
 
-    def extended_card(self, desk: Desk, exchange: Exchange, principal: Principal, base: str) -> CardSource:
+    async def extended_card(self, desk: Desk, exchange: Exchange, principal: Principal, base: str) -> CardSource:
         """The card with everything on it, for whom it may be shown. Who asked for whatever there is gets that."""
         desk.admit(exchange, principal)
-        return self.card(desk, base, extended=desk.shows_all(principal))
+        if not desk.shows_all(principal):
+            return self.card(desk, base)
+        return self.card(desk, base, await desk.seen_by(principal), extended=True)
 
-    def card(self, desk: Desk, base: str, *, extended: bool = False) -> CardSource:
+    def card(self, desk: Desk, base: str, profile: Profile | None = None, *, extended: bool = False) -> CardSource:
         """The agent's card, signed where we have keys and the base is ours for certain."""
         signer = self.signer if self.signer and self.door.vouches(base) else None
-        return desk.card(base, extended=extended, signer=signer)
+        return desk.card(base, profile, extended=extended, signer=signer)

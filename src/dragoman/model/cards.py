@@ -1,9 +1,12 @@
 """What an agent says about itself, before any dialect spells it."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
+
+from dragoman.model.operations import Principal
 
 
 class Provider(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -28,6 +31,22 @@ class Skill(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
     output_modes: tuple[str, ...] = ()
 
 
+class Overlay(Struct, frozen=True, kw_only=True):
+    """What one caller's extended card says differently from everybody's.
+
+    `skills` are shown too, each in place of the one that has its id; those named in `without` are not shown.
+    """
+
+    description: str = ""
+    documentation_url: str = ""
+    skills: tuple[Skill, ...] = ()
+    without: tuple[str, ...] = ()
+    extensions: tuple[Extension, ...] = ()
+
+
+Overlays = Callable[[Principal], Overlay | Awaitable[Overlay | None] | None]
+
+
 class Profile(Struct, frozen=True, kw_only=True):
     """The agent's own words and abilities. `extended` skills show only on the extended card."""
 
@@ -47,6 +66,20 @@ class Profile(Struct, frozen=True, kw_only=True):
     transitions: bool = False  # the history of states is shown, says the 0.3 card
     extended: bool = False  # the card declares an extended card
     extended_skills: tuple[Skill, ...] | None = None  # None: declared but not configured
+    overlay: Overlays | None = None  # asked for each authenticated caller of the extended card
+
+    def with_overlay(self, overlay: Overlay) -> "Profile":
+        """What the extended card says to the caller whose overlay this is."""
+        hidden = {*overlay.without, *(skill.id for skill in overlay.skills)}
+        shown = tuple(skill for skill in self.extended_skills or () if skill.id not in hidden)
+        return replace(
+            self,
+            description=overlay.description or self.description,
+            documentation_url=overlay.documentation_url or self.documentation_url,
+            skills=tuple(skill for skill in self.skills if skill.id not in hidden),
+            extended_skills=shown + overlay.skills,
+            extensions=self.extensions + overlay.extensions,
+        )
 
 
 class SecurityScheme(Struct, frozen=True, kw_only=True):

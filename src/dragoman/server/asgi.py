@@ -203,7 +203,7 @@ class Site:
             try:
                 if isinstance(exchange.operation, GetExtendedCard):
                     base = self._pages.base(visit.headers, visit.scope)
-                    result = gateway.extended_card(desk, exchange, visit.principal, base)
+                    result = await gateway.extended_card(desk, exchange, visit.principal, base)
                 else:
                     result = await gateway.call(desk, exchange, visit.principal)
                 reply = exchange.reply(result)
