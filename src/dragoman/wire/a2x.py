@@ -15,6 +15,7 @@ from dragoman.model import errors as e
 from dragoman.model.facts import AnyFact, Chunk, Said, StatusFact
 from dragoman.model.messages import Message, Part, Role
 from dragoman.model.operations import Policy, TaskRef
+from dragoman.model.stamps import stamp
 from dragoman.model.tasks import INTERRUPTED, TERMINAL, TaskState, TaskStatus, View
 from dragoman.wire import cards, k03, liberal
 from dragoman.wire.coding import METHODS
@@ -136,7 +137,8 @@ def _superset(ref: TaskRef) -> Encode:
         if not isinstance(fact, Chunk) or not any(part.text != "" for part in fact.artifact.parts):
             return beside(written, written) if written else b""
         message = replace(said, message_id=f"{ref.uid}.{fact.at}.{fact.n}", parts=fact.artifact.parts)
-        again = official(Said(at=fact.at, status=TaskStatus(state=TaskState.WORKING, message=message)), False)
+        status = TaskStatus(state=TaskState.WORKING, message=message, timestamp=stamp(fact.at))
+        again = official(Said(at=fact.at, status=status), False)
         assert isinstance(again, bytes), "one frame each"
         return beside(written, written), beside(again, again)
 
