@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dragoman.model import errors
     from dragoman.model.messages import Artifact, Message, Part, Role
     from dragoman.model.tasks import Task, TaskState, TaskStatus
+    from dragoman.webhooks import News, Receiver
 
 __version__ = "0.1.0"
 
@@ -21,7 +22,9 @@ _HOMES = {
     "Agent": "dragoman.agents",
     "Artifact": "dragoman.model.messages",
     "Message": "dragoman.model.messages",
+    "News": "dragoman.webhooks",
     "Part": "dragoman.model.messages",
+    "Receiver": "dragoman.webhooks",
     "Reply": "dragoman.agents",
     "Role": "dragoman.model.messages",
     "Task": "dragoman.model.tasks",
@@ -40,7 +43,9 @@ __all__ = [
     "Agent",
     "Artifact",
     "Message",
+    "News",
     "Part",
+    "Receiver",
     "Reply",
     "Role",
     "Task",
