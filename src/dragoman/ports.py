@@ -240,10 +240,14 @@ class Hooks(Protocol):
     """What a store keeps for webhooks. Every store has it; a commit that causes deliveries writes them itself.
 
     * An append writes deliveries in its own transaction, from the task's hooks, for notifiable facts only
-      (`core.notices`), and only when the task has hooks. Non-terminal news are one row per hook, overwritten by the
-      latest while it waits, not due before the hook's last non-terminal delivery plus the interval; terminal ones,
-      questions and required authorization are rows of their own, due at once.
+      (`core.notices`), and only when the task has hooks. Non-terminal news are one row per hook, replaced by the
+      latest while it waits (another delivery, with an id of its own), not due before the hook's last non-terminal
+      delivery plus the interval; terminal ones, questions and required authorization are rows of their own, due at
+      once. Non-terminal news that wait are dropped for these, and when they fail while newer ones wait.
     * A hook kept for a finished task gets the task's end as a delivery, due at once, in the same transaction.
+    * What fails counts an attempt. A hook that is replaced has its waiting news tried and rendered anew.
+    * What waits for one hook is bounded, and so are its dead letters (`core.outbox`): the oldest questions give way.
+      Hooks and all that belongs to them go when they are dropped, or with their task.
     * `due_deliveries` answers at most one delivery per hook, its oldest undelivered one, if that is due: a hook's order
       is the log's order. What is answered is not answered again until its outcome is recorded or `put_back` is
       called (a new process starts with none under way).

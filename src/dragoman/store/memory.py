@@ -2,11 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from copy import copy
 from heapq import nlargest, nsmallest
+from typing import TypeVar
 
 from dragoman.core.heads import admits, advance, born
+from dragoman.core.notices import notices
 from dragoman.model.errors import Conflict, KeyTaken, StoreFull
 from dragoman.model.facts import Entry
 from dragoman.model.tasks import TERMINAL, Head, Scope
@@ -15,16 +17,22 @@ from dragoman.ports import (
     Appended,
     Checkpoint,
     Clock,
+    Delivery,
+    Hook,
     KeyRecord,
     Loaded,
     New,
+    Outcome,
     Page,
     Query,
     Segment,
     Snapshot,
 )
+from dragoman.store.holding import Holding
 from dragoman.store.keys import written
 from dragoman.store.leases import Leases, claimed, deadline, unattended
+
+T = TypeVar("T")
 
 HOUR = 3_600_000
 
@@ -51,12 +59,13 @@ class _Log:
 
 
 class MemoryStore:
-    """`ports.Store` in memory.
+    """`ports.Store` and `ports.Hooks` in memory.
 
-    A new task evicts what finished longer than `ttl` ms ago, then, at the limit, what finished first. Tasks that run or
-    wait for somebody are never evicted: when only those are left, a new task is refused with StoreFull. For one
-    conversation too many, the oldest in which nothing goes on is forgotten: its tasks stay, but a later one of that
-    context does not know them.
+    A new task evicts what finished longer than `ttl` ms ago, then, at the limit, what finished first, preferably of
+    those whose end every webhook has heard. Tasks that run or wait for somebody are never evicted: when only those are
+    left, a new task is refused with StoreFull. For one conversation too many, the oldest in which nothing goes on is
+    forgotten: its tasks stay, but a later one of that context does not know them. `calm_interval` is how many ms lie
+    between two pieces of calm news to one webhook.
     """
 
     def __init__(
@@ -66,6 +75,7 @@ class MemoryStore:
         max_contexts: int = 500,
         ttl: int = HOUR,
         lease_ttl: int = 30_000,
+        calm_interval: int = 1_500,
         clock: Clock | None = None,
     ) -> None:
         self._max_tasks = max_tasks
@@ -73,6 +83,7 @@ class MemoryStore:
         self._ttl = ttl
         self._clock = clock
         self._leases = Leases(lease_ttl)
+        self._holding = Holding(calm_interval)
         self._logs: dict[str, _Log] = {}
         self._ids: dict[tuple[Scope, str], str] = {}
         self._keys: dict[tuple[Scope, str], KeyRecord] = {}
@@ -112,9 +123,15 @@ class MemoryStore:
         log.entries.extend(map(Entry, range(before.seq + 1, head.seq + 1), append.facts))
         share = append.size // max(1, len(append.facts))
         log.sizes.extend(share for _ in append.facts)
-        self._leases.follow(append.uid, append.facts, self.now())
+        now = self.now()
+        self._leases.follow(append.uid, append.facts, now)
         if head.state in TERMINAL:
             self._finished[append.uid] = None
+        for hook in append.hooks:
+            self._holding.keep(head, hook, now)
+        if self._holding.hooked(append.uid) and (news := notices(before.seq + 1, append.facts)):
+            self._holding.tell(append.uid, news, now)
+            self._holding.lanes.ring()
         return Appended(head, before.seq + 1)
 
     def _begin(self, append: Append, guard: New, log: _Log | None) -> _Log:
@@ -137,7 +154,8 @@ class MemoryStore:
     def _make_room(self, context: tuple[Scope, str]) -> None:
         self._evict(self._lapsed(self.now() - self._ttl))
         if len(self._logs) >= self._max_tasks:
-            oldest = next(iter(self._finished), None)
+            oldest = next((uid for uid in self._finished if not self._holding.waits(uid)), None)
+            oldest = oldest or next(iter(self._finished), None)
             if oldest is None:
                 raise StoreFull(f"All {self._max_tasks} tasks kept here are unfinished; finish or cancel one first")
             self._evict([oldest])
@@ -160,6 +178,7 @@ class MemoryStore:
             del self._ids[head.scope, head.id]
             del self._finished[uid]
             self._leases.forget(uid)
+            self._holding.forget(uid)
             if key := self._keys_of.pop(uid, None):
                 del self._keys[key]
             context = (head.scope, head.context_id)
@@ -285,6 +304,63 @@ class MemoryStore:
 
     async def recover(self) -> None:
         self._leases.clear()
+
+    # --- webhooks
+
+    def keep_hook(self, hook: Hook) -> Awaitable[Hook]:
+        log = self._owned(hook.scope, hook.uid)
+        if log is None:
+            return _done(Conflict())
+        end = log.entries[-1].fact if log.head.terminal else None
+        kept = self._holding.keep(log.head, hook, self.now(), end)
+        self._holding.lanes.ring()
+        return _done(kept)
+
+    async def hook(self, scope: Scope, uid: str, id: str) -> Hook | None:
+        return self._holding.hook(scope, uid, id)
+
+    async def hooks(self, scope: Scope, uid: str = "") -> Sequence[Hook]:
+        return self._holding.hooks(scope, uid)
+
+    def drop_hook(self, scope: Scope, uid: str, id: str) -> Awaitable[bool]:
+        return _done(self._holding.drop(scope, uid, id))
+
+    async def due_deliveries(self, limit: int, *, busy: Collection[str] = (), share: int = 32) -> Sequence[Delivery]:
+        return self._holding.due(self.now(), limit, busy, share)
+
+    def put_back(self, ids: Sequence[str]) -> None:
+        self._holding.put_back(ids)
+
+    async def next_delivery_at(self, *, busy: Collection[str] = ()) -> int:
+        return self._holding.lanes.next_at(self.now(), busy)
+
+    def record(self, outcomes: Sequence[Outcome]) -> Awaitable[None]:
+        self._holding.record(outcomes, self.now())
+        self._holding.lanes.ring()
+        return _done(None)
+
+    async def dead_deliveries(self, limit: int = 100, before: str = "") -> Sequence[Delivery]:
+        return self._holding.dead(limit, before)
+
+    async def delivery(self, id: str) -> Delivery | None:
+        return self._holding.delivery(id)
+
+    def resend(self, id: str) -> Awaitable[bool]:
+        found = self._holding.resend(id, self.now())
+        self._holding.lanes.ring()
+        return _done(found)
+
+    def listen_deliveries(self, wake: Callable[[], None]) -> Callable[[], None]:
+        return self._holding.lanes.listen(wake)
+
+
+def _done(answer: T | Exception) -> "asyncio.Future[T]":
+    done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+    if isinstance(answer, Exception):
+        done.set_exception(answer)
+    else:
+        done.set_result(answer)
+    return done
 
 
 def _rank(log: _Log) -> tuple[int, str]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from dragoman.ports import Clock, Store
+from dragoman.ports import Clock, Hooks, Store
 from dragoman.store.memory import MemoryStore
 from dragoman.store.sqlite import SqliteStore
 
@@ -19,12 +19,16 @@ class HeldClock:
         return self.at
 
 
+class HookedStore(Store, Hooks, Protocol):
+    """What every store is: both ports."""
+
+
 class Adapter(NamedTuple):
     """How to make a store. `make` called twice with one folder gives the same logs again, if the store is durable."""
 
     name: str
     durable: bool
-    make: Callable[[Path, Clock], Store]
+    make: Callable[[Path, Clock], HookedStore]
 
 
 ADAPTERS = (

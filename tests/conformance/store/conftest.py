@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.ports import Store
-from tests.conformance.store.adapters import ADAPTERS, Adapter, HeldClock
+from tests.conformance.store.adapters import ADAPTERS, Adapter, HeldClock, HookedStore
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def durable(request: pytest.FixtureRequest) -> Adapter:
 
 
 @pytest.fixture
-async def store(adapter: Adapter, clock: HeldClock, tmp_path: Path) -> AsyncIterator[Store]:
+async def store(adapter: Adapter, clock: HeldClock, tmp_path: Path) -> AsyncIterator[HookedStore]:
     store = adapter.make(tmp_path, clock)
     await store.open()
     yield store

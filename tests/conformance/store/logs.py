@@ -4,8 +4,9 @@ from typing import Any
 
 from dragoman.model.facts import AnyFact, Asked, CancelRequested, Chunk, Created, Received, Said, Settled, Started
 from dragoman.model.messages import Artifact, Message, Part, Role
+from dragoman.model.operations import PushConfig
 from dragoman.model.tasks import Head, Scope, TaskState, TaskStatus
-from dragoman.ports import Append, Appended, KeyRecord, Lifecycle, New, Store, Turn
+from dragoman.ports import Append, Appended, Hook, KeyRecord, Lifecycle, New, Store, Turn
 
 OURS = Scope("agent", "tenant", "owner")
 OTHERS = (Scope("other", "tenant", "owner"), Scope("agent", "other", "owner"), Scope("agent", "tenant", "other"))
@@ -55,17 +56,23 @@ def new(
     context: str = "c",
     key: KeyRecord | None = None,
     size: int = 0,
+    hooks: tuple[Hook, ...] = (),
 ) -> Append:
-    return Append(uid, scope, facts or (created(), started()), New(id or uid, context, key=key), size)
+    return Append(uid, scope, facts or (created(), started()), New(id or uid, context, key=key), size, hooks)
 
 
-def more(head: Head, *facts: AnyFact, size: int = 0) -> Append:
+def more(head: Head, *facts: AnyFact, size: int = 0, hooks: tuple[Hook, ...] = ()) -> Append:
     """An operation's append: it holds what it read."""
-    return Append(head.uid, head.scope, facts, Lifecycle(head.version), size)
+    return Append(head.uid, head.scope, facts, Lifecycle(head.version), size, hooks)
 
 
 def output(uid: str, *facts: AnyFact, turn: str = "t1", epoch: int = 1, scope: Scope = OURS, size: int = 0) -> Append:
     return Append(uid, scope, facts, Turn(turn, epoch), size)
+
+
+def hook(uid: str, id: str = "h", host: str = "one.example", scope: Scope = OURS, **rest: Any) -> Hook:
+    config = PushConfig(id=id, task_id=uid, url=f"https://{host}/{id}", **rest)
+    return Hook(uid=uid, scope=scope, config=config, origin="1.0")
 
 
 async def finished(

@@ -5,20 +5,24 @@ one refused append never touches the others, and the transaction itself needs no
 """
 
 from asyncio import Future
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from itertools import chain
 from typing import Any, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dragoman.core.heads import admits, advance, born
+from dragoman.core.notices import Notice, notices
 from dragoman.model.errors import Conflict, DragomanError, KeyTaken, StoreError
 from dragoman.model.facts import AnyFact, Settled
 from dragoman.model.tasks import Head, Scope
-from dragoman.ports import Append, Appended, Checkpoint, KeyRecord, New
+from dragoman.ports import Append, Appended, Checkpoint, Hook, KeyRecord, New
 from dragoman.store.keys import written
+from dragoman.store.lanes import Taken
 from dragoman.store.leases import claimed, deadline, unattended
+from dragoman.store.sqlite.outbox import DropHook, KeepHook, Numbers, Outbox, Record, Resend
 from dragoman.store.sqlite.reading import STATES, Known, encode
 from dragoman.store.sqlite.recent import Committed
 from dragoman.store.sqlite.statements import SIZES, SQL, rows
@@ -45,7 +49,7 @@ class Keep(Struct, frozen=True):
     record: KeyRecord
 
 
-Wish = Append | Checkpoint | Claim | Keep
+Wish = Append | Checkpoint | Claim | Keep | KeepHook | DropHook | Record | Resend
 
 
 class Waiting(NamedTuple):
@@ -55,18 +59,31 @@ class Waiting(NamedTuple):
     done: "Future[Any]"
 
 
-class Group:
-    """One transaction in the making. `careful` looks before it leaps where otherwise a unique index would object."""
+class Webhooks(NamedTuple):
+    """What deciding about hooks needs: numbers, which deliveries are under way, and how far apart calm news lie."""
 
-    def __init__(self, committed: Committed, next_n: int, now: int, careful: bool = False) -> None:
+    numbers: Numbers
+    under_way: Mapping[str, Taken]
+    interval: int
+
+
+class Group:
+    """One transaction in the making. `careful` looks before it leaps where otherwise a unique index would object.
+
+    `vital` ones may use the room that a full store keeps for them: they end tasks, or make room themselves.
+    """
+
+    def __init__(self, committed: Committed, webhooks: Webhooks, next_n: int, now: int, careful: bool = False) -> None:
         self.waiting: list[Waiting] = []
         self.answers: list[tuple[Future[Any], Any]] = []
         self.extensions: list[tuple[str, Sequence[AnyFact]]] = []
         self.heads: dict[str, Known] = {}
         self.size = 0
         self.next_n = next_n
-        self.settles = False
+        self.vital = False
+        self.outbox: Outbox | None = None
         self._committed = committed
+        self._webhooks = webhooks
         self._now = now
         self._careful = careful
         self._before: dict[str, Known | None] = {}
@@ -94,7 +111,13 @@ class Group:
             return self._checkpoint(wish)
         if isinstance(wish, Claim):
             return self._claim(wish)
-        return self._keep(wish)
+        if isinstance(wish, Keep):
+            return self._keep(wish)
+        if isinstance(wish, KeepHook):
+            return self._keep_hook(wish.hook)
+        if isinstance(wish, DropHook):
+            return self._drop_hook(wish)
+        return self._deliver(wish)
 
     # --- wishes ---
 
@@ -110,16 +133,21 @@ class Group:
                 raise Conflict(task.head)
         before = task.head
         head = advance(before, wish.facts, wish.size)
+        hooked = task.hooked or bool(wish.hooks)
+        news = notices(before.seq + 1, wish.facts) if hooked else ()
+        hooks = self._prepared(task.n, wish) if news or wish.hooks else ()
         self._log(task.n, head, before.seq, wish.facts)
         if isinstance(guard, New) and guard.key:
             self._use(wish.scope, written(guard.key, wish.uid, self._now))
         if isinstance(guard, New):
             self.next_n += 1
             self._before[wish.uid] = None
-        self.heads[wish.uid] = Known(task.n, head)
+        self.heads[wish.uid] = Known(task.n, head, hooked)
         if wish.facts:
             self.extensions.append((wish.uid, wish.facts))
-            self.settles = self.settles or isinstance(wish.facts[-1], Settled)
+            self.vital = self.vital or isinstance(wish.facts[-1], Settled)
+        if news or hooks:
+            self._tell(task.n, hooks, news)
         return Appended(head, before.seq + 1)
 
     def _begin(self, wish: Append, guard: New) -> Known:
@@ -138,7 +166,7 @@ class Group:
         folds = _folds(task.n, wish)
         head = copy(task.head)
         head.checkpoint_seq = wish.seq
-        self.heads[wish.uid] = Known(task.n, head)
+        self.heads[wish.uid] = Known(task.n, head, task.hooked)
         self._folds += folds
 
     def _claim(self, wish: Claim) -> int | None:
@@ -146,13 +174,68 @@ class Group:
         if task is None or task.head.terminal:
             return None
         head = claimed(task.head)
-        self.heads[wish.uid] = Known(task.n, head)
+        self.heads[wish.uid] = Known(task.n, head, task.hooked)
         return head.epoch
 
     def _keep(self, wish: Keep) -> None:
         if record := self._committed.key(wish.scope, wish.record.key):
             raise KeyTaken(record)
         self._use(wish.scope, written(wish.record, "", self._now))
+
+    # --- wishes about webhooks ---
+
+    def _outbox(self) -> Outbox:
+        if self.outbox is None:
+            self.outbox = Outbox(self._committed, self._webhooks.numbers, self._webhooks.interval, self._now)
+        return self.outbox
+
+    def _prepared(self, n: int, wish: Append) -> list[tuple[Hook, bytes]]:
+        """What may fail about a task's hooks, before anything of the append is decided."""
+        self._outbox().open(n, new=isinstance(wish.guard, New))
+        return [self._encoded(hook) for hook in wish.hooks]
+
+    def _encoded(self, hook: Hook) -> tuple[Hook, bytes]:
+        hook = hook if hook.at else replace(hook, at=self._now)
+        return hook, encode(hook)
+
+    def _tell(self, n: int, hooks: Sequence[tuple[Hook, bytes]], news: Sequence[Notice]) -> None:
+        outbox = self._outbox()
+        for hook, body in hooks:
+            outbox.keep(n, hook, body)
+        if news:
+            outbox.tell(n, news, self._webhooks.under_way)
+
+    def _keep_hook(self, wish: Hook) -> Hook:
+        task = self._task(wish.scope, wish.uid)
+        if task is None:
+            raise Conflict
+        outbox = self._outbox()
+        outbox.open(task.n)
+        hook, body = self._encoded(wish)
+        outbox.keep(task.n, hook, body)
+        if task.head.terminal:
+            outbox.end(task.n, hook.config.id, task.head.seq)
+        self.heads[wish.uid] = Known(task.n, task.head, hooked=True)
+        return hook
+
+    def _drop_hook(self, wish: DropHook) -> bool:
+        task = self._task(wish.scope, wish.uid)
+        if task is None:
+            return False
+        outbox = self._outbox()
+        outbox.open(task.n)
+        self.vital = True
+        dropped = outbox.drop(task.n, wish.id)
+        self.heads[wish.uid] = Known(task.n, task.head, outbox.hooked(task.n))
+        return dropped
+
+    def _deliver(self, wish: Record | Resend) -> bool:
+        if isinstance(wish, Resend):
+            return self._outbox().resend(wish.id)
+        self.vital = True
+        self.size += sum(len(outcome.body) for outcome in wish.outcomes)
+        self._outbox().record(wish)
+        return True
 
     # --- parts ---
 
@@ -198,6 +281,9 @@ class Group:
         _spread(statements, "add_facts", self._facts)
         _spread(statements, "add_counts", [(*scope, state, by) for (scope, state), by in counts.items() if by])
         _spread(statements, "add_keys", self._keys)
+        if self.outbox is not None:
+            for name, some in self.outbox.rows().items():
+                _spread(statements, name, some)
         return statements + self._folds
 
     def answer(self) -> None:

@@ -53,8 +53,9 @@ VALUES (?, ?, ?)/*rows*/;
 SELECT max(coalesce((SELECT max(n) FROM tasks), 0), coalesce((SELECT max(task) FROM graves), 0));
 
 -- name: head_by_uid
--- A task's head with the end of its log, for its owner only.
-SELECT tasks.n, tasks.head, facts.seq, facts.size, facts.at
+-- A task's head with the end of its log and whether it has hooks, for its owner only.
+SELECT
+    tasks.n, tasks.head, facts.seq, facts.size, facts.at, EXISTS (SELECT 1 FROM hooks WHERE hooks.task = tasks.n)
 FROM tasks
 LEFT JOIN facts ON facts.n = (SELECT n FROM facts WHERE task = tasks.n ORDER BY seq DESC LIMIT 1)
 WHERE tasks.uid = ? AND tasks.agent = ? AND tasks.tenant = ? AND tasks.owner = ?;
@@ -241,3 +242,188 @@ WHERE task = ?;
 -- name: is_empty
 -- Whether nothing of a buried task is left.
 SELECT NOT EXISTS (SELECT 1 FROM facts WHERE task = ?) AND NOT EXISTS (SELECT 1 FROM segments WHERE task = ?);
+
+-- name: last_hook
+-- The highest number of a hook.
+SELECT coalesce(max(n), 0)
+FROM hooks;
+
+-- name: lanes
+-- Which receivers have news waiting, and since when.
+SELECT lane, min(due)
+FROM hooks
+WHERE due > 0
+GROUP BY lane;
+
+-- name: due_in_lane
+-- The first hooks of a receiver by when their oldest news are due.
+SELECT due, n
+FROM hooks
+WHERE lane = ? AND due > 0
+ORDER BY due, n
+LIMIT ?;
+
+-- name: places
+-- Where in which lane these hooks wait now.
+SELECT lane, due
+FROM hooks
+WHERE n IN (SELECT value FROM json_each(?)) AND due > 0;
+
+-- name: hook
+-- A hook, for its task's owner only.
+SELECT hooks.hook
+FROM tasks
+JOIN hooks ON hooks.task = tasks.n
+WHERE tasks.uid = ? AND hooks.agent = ? AND hooks.tenant = ? AND hooks.owner = ? AND hooks.id = ?;
+
+-- name: hooks_of_task
+-- A task's hooks, for its owner only.
+SELECT hooks.hook
+FROM tasks
+JOIN hooks ON hooks.task = tasks.n
+WHERE tasks.uid = ? AND hooks.agent = ? AND hooks.tenant = ? AND hooks.owner = ?
+ORDER BY hooks.n;
+
+-- name: hooks_of_scope
+-- All hooks of a scope.
+SELECT hook
+FROM hooks
+WHERE agent = ? AND tenant = ? AND owner = ?
+ORDER BY n;
+
+-- name: lines_of_task
+-- What waits for each hook of a task, and what died waiting.
+SELECT
+    hooks.n, hooks.task, hooks.id, hooks.lane, hooks.calm_at,
+    deliveries.id, deliveries.seq, deliveries.due, deliveries.calm, deliveries.attempts, deliveries.dead
+FROM hooks
+LEFT JOIN deliveries ON deliveries.hook = hooks.n
+WHERE hooks.task = ?;
+
+-- name: lines_of_hooks
+-- What waits for each of these hooks, and what died waiting.
+SELECT
+    hooks.n, hooks.task, hooks.id, hooks.lane, hooks.calm_at,
+    deliveries.id, deliveries.seq, deliveries.due, deliveries.calm, deliveries.attempts, deliveries.dead
+FROM json_each(?) AS these
+JOIN hooks ON hooks.n = these.value
+LEFT JOIN deliveries ON deliveries.hook = hooks.n;
+
+-- name: hook_of_delivery
+-- Which hook a delivery is for.
+SELECT hook
+FROM deliveries
+WHERE id = ?;
+
+-- name: first_deliveries
+-- The oldest news that wait for each of these hooks, with the fact's row of the log.
+SELECT
+    hooks.n, deliveries.calm, hooks.hook, tasks.id, tasks.context_id, deliveries.id, deliveries.seq, deliveries.due,
+    deliveries.attempts, deliveries.dead, deliveries.error, deliveries.at, deliveries.media_type, deliveries.body,
+    facts.seq, facts.body
+FROM json_each(?) AS these
+JOIN hooks ON hooks.n = these.value
+JOIN deliveries
+    ON deliveries.n = (SELECT n FROM deliveries WHERE hook = these.value AND dead = 0 ORDER BY seq LIMIT 1)
+JOIN tasks ON tasks.n = hooks.task
+JOIN facts
+    ON facts.n = (SELECT n FROM facts WHERE task = hooks.task AND seq >= deliveries.seq ORDER BY seq LIMIT 1);
+
+-- name: delivery
+-- One delivery, with the fact's row of the log.
+SELECT
+    hooks.n, deliveries.calm, hooks.hook, tasks.id, tasks.context_id, deliveries.id, deliveries.seq, deliveries.due,
+    deliveries.attempts, deliveries.dead, deliveries.error, deliveries.at, deliveries.media_type, deliveries.body,
+    facts.seq, facts.body
+FROM deliveries
+JOIN hooks ON hooks.n = deliveries.hook
+JOIN tasks ON tasks.n = hooks.task
+JOIN facts
+    ON facts.n = (SELECT n FROM facts WHERE task = hooks.task AND seq >= deliveries.seq ORDER BY seq LIMIT 1)
+WHERE deliveries.id = ?;
+
+-- name: dead_deliveries
+-- A page of the dead letters, newest first.
+SELECT
+    hooks.n, deliveries.calm, hooks.hook, tasks.id, tasks.context_id, deliveries.id, deliveries.seq, deliveries.due,
+    deliveries.attempts, deliveries.dead, deliveries.error, deliveries.at, deliveries.media_type, deliveries.body,
+    facts.seq, facts.body
+FROM deliveries
+JOIN hooks ON hooks.n = deliveries.hook
+JOIN tasks ON tasks.n = hooks.task
+JOIN facts
+    ON facts.n = (SELECT n FROM facts WHERE task = hooks.task AND seq >= deliveries.seq ORDER BY seq LIMIT 1)
+WHERE deliveries.dead AND deliveries.id < ?
+ORDER BY deliveries.id DESC
+LIMIT ?;
+
+-- name: put_hooks
+-- Keep hooks, or replace them.
+INSERT INTO hooks (n, task, agent, tenant, owner, id, lane, due, calm_at, hook)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)/*rows*/
+ON CONFLICT (n) DO UPDATE SET
+    lane = excluded.lane, due = excluded.due, calm_at = excluded.calm_at, hook = excluded.hook;
+
+-- name: move_hooks
+-- Say when the next of their news is due.
+UPDATE hooks
+SET due = new.column2, calm_at = new.column3
+FROM (VALUES (?, ?, ?)/*rows*/) AS new
+WHERE hooks.n = new.column1;
+
+-- name: drop_hooks
+-- Forget hooks.
+DELETE FROM hooks
+WHERE n IN (SELECT value FROM json_each(?));
+
+-- name: drop_deliveries_of
+-- Forget all that waits for these hooks, and their dead letters.
+DELETE FROM deliveries
+WHERE hook IN (SELECT value FROM json_each(?));
+
+-- name: forget_bodies
+-- What was made for hooks that were replaced is made anew.
+UPDATE deliveries
+SET media_type = '', body = x''
+WHERE hook IN (SELECT value FROM json_each(?)) AND body <> x'';
+
+-- name: add_deliveries
+-- Put news in line.
+INSERT INTO deliveries (id, hook, at, seq, due, calm, attempts, dead)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)/*rows*/;
+
+-- name: drop_deliveries
+-- Forget what arrived, or is no news any more.
+DELETE FROM deliveries
+WHERE id IN (SELECT value FROM json_each(?));
+
+-- name: move_deliveries
+-- Let deliveries wait until then, or be dead.
+UPDATE deliveries
+SET due = new.column2, attempts = new.column3, dead = new.column4
+FROM (VALUES (?, ?, ?, ?)/*rows*/) AS new
+WHERE deliveries.id = new.column1;
+
+-- name: note_errors
+-- Say why attempts failed.
+UPDATE deliveries
+SET error = new.column2
+FROM (VALUES (?, ?)/*rows*/) AS new
+WHERE deliveries.id = new.column1;
+
+-- name: keep_bodies
+-- Keep what was made for first attempts.
+UPDATE deliveries
+SET media_type = new.column2, body = new.column3
+FROM (VALUES (?, ?, ?)/*rows*/) AS new
+WHERE deliveries.id = new.column1;
+
+-- name: drop_deliveries_of_tasks
+-- Forget what waits for hooks of tasks that go, and their dead letters.
+DELETE FROM deliveries
+WHERE hook IN (SELECT hooks.n FROM json_each(?) AS these JOIN hooks ON hooks.task = these.value);
+
+-- name: drop_hooks_of_tasks
+-- Forget the hooks of tasks that go.
+DELETE FROM hooks
+WHERE task IN (SELECT value FROM json_each(?));

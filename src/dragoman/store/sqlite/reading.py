@@ -30,29 +30,30 @@ LATEST = (2**62, "")  # before every task: where a list begins
 
 
 class Known(Struct, frozen=True, gc=False):
-    """A task's head and the number of its row."""
+    """A task's head, the number of its row, and whether it may have hooks."""
 
     n: int
     head: Head
+    hooked: bool = False
 
 
-def known(row: Sequence[Any]) -> Known:
+def _head(row: Sequence[Any]) -> tuple[int, Head]:
     """The head in a row, moved to the end of its log: mere output does not rewrite the task's row."""
-    n, body, seq, size, at = row
+    n, body, seq, size, at = row[:5]
     head = decode_head(body)
     if seq is not None and seq > head.seq:
         head.seq, head.size, head.updated_at = seq, size, at
-    return Known(n, head)
+    return n, head
 
 
 def by_uid(connection: Connection, scope: Scope, uid: str) -> Known | None:
     row = connection.execute(SQL["head_by_uid"], (uid, *scope)).fetchone()
-    return known(row) if row else None
+    return Known(*_head(row), bool(row[5])) if row else None
 
 
 def by_id(connection: Connection, scope: Scope, id: str) -> Known | None:
     row = connection.execute(SQL["head_by_id"], (*scope, id)).fetchone()
-    return known(row) if row else None
+    return Known(*_head(row)) if row else None
 
 
 def key(connection: Connection, scope: Scope, key: str) -> KeyRecord | None:
@@ -86,7 +87,7 @@ def load(connection: Connection, scope: Scope, uid: str) -> Loaded | None:
     connection.execute("BEGIN")
     try:
         row = connection.execute(SQL["head_by_uid"], (uid, *scope)).fetchone()
-        return _loaded(connection, [known(row)], artifacts=True)[0] if row else None
+        return _loaded(connection, [Known(*_head(row))], artifacts=True)[0] if row else None
     finally:
         connection.execute("COMMIT")
 
@@ -165,4 +166,4 @@ def heads(connection: Connection, name: str, values: tuple[int, ...] = ()) -> It
     """The heads a statement finds, one by one, so that whoever has enough stops reading."""
     with closing(connection.execute(SQL[name], values)) as rows:
         for row in rows:
-            yield known(row).head
+            yield _head(row)[1]

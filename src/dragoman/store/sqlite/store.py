@@ -4,20 +4,24 @@ import asyncio
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, NamedTuple, TypeVar
 
+from msgspec.structs import replace
+
 from dragoman.model.errors import Conflict, OutcomeUnknown, StoreError, StoreFull
 from dragoman.model.facts import Entry
 from dragoman.model.tasks import Head, Scope
-from dragoman.ports import Append, Appended, Checkpoint, Clock, KeyRecord, Loaded, Page, Query
+from dragoman.ports import Append, Appended, Checkpoint, Clock, Delivery, Hook, KeyRecord, Loaded, Outcome, Page, Query
+from dragoman.store.lanes import Lanes, Taken
 from dragoman.store.leases import Leases
-from dragoman.store.sqlite import reading
-from dragoman.store.sqlite.group import Claim, Group, Keep, Waiting
+from dragoman.store.sqlite import hooks, reading
+from dragoman.store.sqlite.group import Claim, Group, Keep, Waiting, Webhooks, Wish
+from dragoman.store.sqlite.outbox import DropHook, KeepHook, Numbers, Record, Resend
 from dragoman.store.sqlite.ownership import Ownership
 from dragoman.store.sqlite.recent import STRETCH, Committed, Heads, Stretches
 from dragoman.store.sqlite.statements import SQL
@@ -52,11 +56,12 @@ class _Job(NamedTuple):
 
 
 class SqliteStore:
-    """Durable, in one file, for one process.
+    """`ports.Store` and `ports.Hooks`: durable, in one file, for one process.
 
     `synchronous="FULL"` also survives power loss; "NORMAL" survives every crash of the process. `max_bytes` bounds the
     file, keeping some of it for facts that end tasks; 0 leaves it to the disk. `recent_bytes` bounds the stretches of
-    logs kept in memory for readers who come one after the other.
+    logs kept in memory for readers who come one after the other. `calm_interval` is how many ms lie between two pieces
+    of calm news to one webhook.
     """
 
     def __init__(
@@ -68,6 +73,7 @@ class SqliteStore:
         recent_tasks: int = 8_192,
         recent_bytes: int = 8 * 1_048_576,
         lease_ttl: int = 30_000,
+        calm_interval: int = 1_500,
         clock: Clock | None = None,
     ) -> None:
         self._path = Path(path)
@@ -78,6 +84,8 @@ class SqliteStore:
         self._heads = Heads(recent_tasks)
         self._stretches = Stretches(recent_bytes)
         self._leases = Leases(lease_ttl)
+        self._calm_interval = calm_interval
+        self._lanes = Lanes(lambda lane, count: self._committed.look(lambda open: hooks.peek(open, lane, count)))
         self._queue: deque[Waiting | _Job] = deque()
         self._alone: deque[Waiting] = deque()  # of groups that failed: decided again, one at a time
         self._scheduled = self._busy = self._open = False
@@ -105,6 +113,10 @@ class SqliteStore:
         self._spare: list[Connection] = []
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="store-reader")
         self._next_n = 1 + self._committed.look(lambda connection: connection.execute(SQL["last_number"]).fetchone()[0])
+        numbers = Numbers(self._committed.look(lambda connection: connection.execute(SQL["last_hook"]).fetchone()[0]))
+        self._webhooks = Webhooks(numbers, self._lanes.under_way, self._calm_interval)
+        for lane, due in self._committed.look(hooks.lanes):
+            self._lanes.queue(lane, due)
         self._open = True
 
     async def close(self) -> None:
@@ -140,7 +152,7 @@ class SqliteStore:
     async def keep_key(self, scope: Scope, record: KeyRecord) -> None:
         await self._wish(Keep(scope, record))
 
-    def _wish(self, wish: Append | Checkpoint | Claim | Keep) -> "asyncio.Future[Any]":
+    def _wish(self, wish: Wish) -> "asyncio.Future[Any]":
         done: asyncio.Future[Any] = self._loop.create_future()
         self._enqueue(Waiting(wish, done))
         return done
@@ -179,6 +191,7 @@ class SqliteStore:
                 self._busy = True
                 self._write(group, statements, headroom=False)
             else:
+                self._queue_deliveries(group)
                 group.answer()
         if not self._busy and self._idle is not None and not self._idle.done():
             self._idle.set_result(None)
@@ -186,10 +199,10 @@ class SqliteStore:
     def _group(self) -> Group:
         """Decide what waits up to the next job, or one of those that are to be decided alone."""
         if self._alone:
-            group = Group(self._committed, self._next_n, self.now(), careful=True)
+            group = Group(self._committed, self._webhooks, self._next_n, self.now(), careful=True)
             group.take(self._alone.popleft())
             return group
-        group = Group(self._committed, self._next_n, self.now())
+        group = Group(self._committed, self._webhooks, self._next_n, self.now())
         queue = self._queue
         while queue and len(group.waiting) < _GROUP_WISHES and group.size < _GROUP_BYTES:
             waiting = queue[0]
@@ -203,7 +216,7 @@ class SqliteStore:
         def written(_: None, error: BaseException | None) -> None:
             if error is None:
                 self._wrote(group)
-            elif isinstance(error, StoreFull) and len(group.waiting) == 1 and group.settles and not headroom:
+            elif isinstance(error, StoreFull) and len(group.waiting) == 1 and group.vital and not headroom:
                 self._write(group, statements, headroom=True)
             else:
                 self._failed(group, error)
@@ -217,6 +230,7 @@ class SqliteStore:
             self._heads.keep(uid, task)
         for uid, facts in group.extensions:
             self._leases.follow(uid, facts, now)
+        self._queue_deliveries(group)
         self._busy = False
         self._launch()
         group.answer()
@@ -374,3 +388,74 @@ class SqliteStore:
 
     async def recover(self) -> None:
         self._leases.clear()
+
+    # --- webhooks ---
+
+    def keep_hook(self, hook: Hook) -> Awaitable[Hook]:
+        return self._wish(KeepHook(hook))
+
+    async def hook(self, scope: Scope, uid: str, id: str) -> Hook | None:
+        return self._committed.look(lambda connection: hooks.hook(connection, scope, uid, id))
+
+    async def hooks(self, scope: Scope, uid: str = "") -> Sequence[Hook]:
+        if uid:
+            return self._committed.look(lambda connection: hooks.hooks(connection, scope, uid))
+        return await self._read(lambda connection: hooks.hooks(connection, scope, uid))
+
+    def drop_hook(self, scope: Scope, uid: str, id: str) -> Awaitable[bool]:
+        return self._wish(DropHook(scope, uid, id))
+
+    async def due_deliveries(self, limit: int, *, busy: Collection[str] = (), share: int = 32) -> Sequence[Delivery]:
+        taken = dict(self._lanes.take(self.now(), limit, busy, share))
+        if not taken:
+            return ()
+        found: list[Delivery] = []
+        for hook, calm, delivery in self._committed.look(lambda connection: hooks.first_deliveries(connection, taken)):
+            self._lanes.send(delivery.id, Taken(hook, taken.pop(hook), calm))
+            found.append(delivery)
+        for hook, lane in taken.items():  # dropped by the writer in this moment
+            self._lanes.miss(lane, hook)
+        return found
+
+    def put_back(self, ids: Sequence[str]) -> None:
+        freed = self._lanes.release(ids)
+        for lane, due in self._committed.look(lambda connection: hooks.places(connection, freed)):
+            self._lanes.queue(lane, due)
+
+    async def next_delivery_at(self, *, busy: Collection[str] = ()) -> int:
+        return self._lanes.next_at(self.now(), busy)
+
+    def record(self, outcomes: Sequence[Outcome]) -> Awaitable[None]:
+        under_way = self._lanes.under_way
+        taken = {outcome.id: under_way[outcome.id] for outcome in outcomes if outcome.id in under_way}
+        written = self._wish(Record(outcomes, taken))
+        return self._loop.create_task(self._recorded(written, outcomes, taken))
+
+    async def _recorded(
+        self, written: "asyncio.Future[None]", outcomes: Sequence[Outcome], taken: dict[str, Taken]
+    ) -> None:
+        try:
+            await written
+        except StoreFull:
+            # What was made of the news can be made again; what became of them is known only here.
+            await self._wish(Record([replace(each, body=b"", media_type="") for each in outcomes], taken))
+
+    async def dead_deliveries(self, limit: int = 100, before: str = "") -> Sequence[Delivery]:
+        return await self._read(lambda connection: hooks.dead_deliveries(connection, limit, before))
+
+    async def delivery(self, id: str) -> Delivery | None:
+        return await self._read(lambda connection: hooks.delivery(connection, id))
+
+    def resend(self, id: str) -> Awaitable[bool]:
+        return self._wish(Resend(id))
+
+    def listen_deliveries(self, wake: Callable[[], None]) -> Callable[[], None]:
+        return self._lanes.listen(wake)
+
+    def _queue_deliveries(self, group: Group) -> None:
+        """What a group has put in line or tried is committed."""
+        if group.outbox is not None:
+            self._lanes.release(group.outbox.recorded)
+            for lane, due in group.outbox.waiting():
+                self._lanes.queue(lane, due)
+            self._lanes.ring()

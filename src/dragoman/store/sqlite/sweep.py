@@ -10,7 +10,7 @@ PAGES = 1_000
 
 
 def bury(pen: Pen, before: int, limit: int) -> list[str]:
-    """Take finished tasks out of sight, with their keys and counts. Their facts stay for `dig`."""
+    """Take finished tasks out of sight, with their keys, hooks and counts. Their facts stay for `dig`."""
     lapsed = pen.connection.execute(SQL["lapsed"], (before, limit)).fetchall()
     these = (encode([n for n, *_ in lapsed]).decode(),)
     counts = [(agent, tenant, owner, state, -1) for _, _, agent, tenant, owner, state in lapsed]
@@ -18,6 +18,8 @@ def bury(pen: Pen, before: int, limit: int) -> list[str]:
         [
             (SQL["bury"], these),
             (SQL["drop_keys_of_tasks"], these),
+            (SQL["drop_deliveries_of_tasks"], these),
+            (SQL["drop_hooks_of_tasks"], these),
             (SQL["drop_tasks"], these),
             (SQL["drop_checkpoints"], these),
             *((rows("add_counts", 1), values) for values in counts),
