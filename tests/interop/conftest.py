@@ -1,4 +1,6 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 
 import pytest
 
@@ -7,16 +9,27 @@ from tests.serving import serving
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The base URL of a real `dragoman serve` with the interop agent, its tasks in SQLite."""
-    directory = tmp_path_factory.mktemp("interop")
-    with serving("examples/interop.py", "--store", str(directory / "tasks.db"), logs=directory / "server.log") as base:
-        yield base
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], str]]:
+    """By profile, the base URL of a real `dragoman serve` with the interop agent, its tasks in SQLite."""
+    with ExitStack() as stack:
+
+        @cache
+        def start(profile: str) -> str:
+            directory = tmp_path_factory.mktemp("interop")
+            options = ["--store", str(directory / "tasks.db"), *(["--profile", profile] if profile else [])]
+            return stack.enter_context(serving("examples/interop.py", *options, logs=directory / "server.log"))
+
+        yield start
 
 
 @pytest.fixture(scope="module", params=PARTIES, ids=lambda party: party.label)
 def party(request: pytest.FixtureRequest) -> Party:
     return request.param
+
+
+@pytest.fixture(scope="module")
+def server(party: Party, servers: Callable[[str], str]) -> str:
+    return servers(party.profile)
 
 
 @pytest.fixture(scope="module")

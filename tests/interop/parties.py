@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dragoman.app.profiles import PRESETS
 from tests import environments
 
 HERE = Path(__file__).resolve().parent
@@ -17,10 +18,11 @@ PATIENCE = 60.0  # a driver gives up on an operation long before
 
 
 class Party(NamedTuple):
-    """One client, in one version, over one binding."""
+    """One client, in one version, over one binding; with a profile, at the mount that profile's card names first."""
 
     name: str
     binding: str
+    profile: str = ""
 
     @property
     def version(self) -> str:
@@ -29,16 +31,18 @@ class Party(NamedTuple):
 
     @property
     def label(self) -> str:
-        return f"{self.name}-{self.binding.lower().replace('http+json', 'rest')}"
+        where = f"-{self.profile}" if self.profile else ""
+        return f"{self.name}-{self.binding.lower().replace('http+json', 'rest')}{where}"
 
     def command(self, base: str) -> tuple[list[str], Path]:
         """What to run, and where."""
+        where = [PRESETS[self.profile].primary[0]] if self.profile else []
         driver, pins = HERE / "drivers" / self.name, HERE / "environments"
         if self.name.startswith("py"):
             interpreter = environments.python(self.name, pins / f"{self.name}.txt")
-            return [str(interpreter), f"{driver}.py", base, self.binding], HERE
+            return [str(interpreter), f"{driver}.py", base, self.binding, *where], HERE
         project = environments.node_project(self.name, pins / self.name)
-        return [str(environments.node()), f"{driver}.mjs", base, self.binding], project
+        return [str(environments.node()), f"{driver}.mjs", base, self.binding, *where], project
 
 
 class Refused(Exception):
@@ -131,4 +135,6 @@ PARTIES = [
     Party("js10", "HTTP+JSON"),
     Party("js03", "JSONRPC"),
     Party("js03", "HTTP+JSON"),
+    Party("py10", "JSONRPC", "cortex"),
+    Party("js10", "JSONRPC", "cortex"),
 ]

@@ -70,6 +70,7 @@ def test_the_card_is_found_and_understood(client: Client, party: Party) -> None:
     assert {"JSONRPC", "HTTP+JSON"} <= bindings
 
 
+@pytest.mark.proves("001-d1")
 def test_a_blocking_send_brings_the_finished_task(client: Client) -> None:
     task = client("send", parts=words("echo hello"))
     assert (task["kind"], task["state"]) == ("task", "completed")
@@ -84,6 +85,7 @@ def test_a_direct_answer_is_a_message_and_no_task(client: Client) -> None:
     assert [(event["kind"], event["parts"]) for event in streamed] == [("message", words("message hello"))]
 
 
+@pytest.mark.proves("001-d2")
 def test_a_stream_brings_the_task_every_chunk_and_the_end(client: Client, party: Party) -> None:
     result = client("stream", parts=words("count 12"))
     events = result["events"]

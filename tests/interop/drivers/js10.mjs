@@ -1,19 +1,25 @@
 // Drives an agent with the official JavaScript client, @a2a-js/sdk 1.x.
 //
-//     node js10.mjs BASE_URL BINDING      BINDING: JSONRPC | HTTP+JSON
+//     node js10.mjs BASE_URL BINDING [PATH]      BINDING: JSONRPC | HTTP+JSON; PATH: keep to the interface there
 
 import { randomUUID } from 'node:crypto';
 import { filled, gather, load, run } from './session.mjs';
 
 const { AgentCardResolver, ClientFactory, ClientFactoryOptions } = load('@a2a-js/sdk/client');
 const { Role, TaskState, generateAgentCardSignature, verifyAgentCardSignature } = load('@a2a-js/sdk');
-const [base, binding] = process.argv.slice(2);
+const [base, binding, path] = process.argv.slice(2);
 
+const factory = new ClientFactory(
+  ClientFactoryOptions.createFrom(ClientFactoryOptions.default, { preferredTransports: [binding] }),
+);
 let connected;
-const client = () =>
-  (connected ??= new ClientFactory(
-    ClientFactoryOptions.createFrom(ClientFactoryOptions.default, { preferredTransports: [binding] }),
-  ).createFromUrl(base));
+const client = () => (connected ??= path ? there() : factory.createFromUrl(base));
+
+async function there() {
+  const card = await AgentCardResolver.default.resolve(base);
+  card.supportedInterfaces = card.supportedInterfaces.filter((each) => new URL(each.url).pathname === path);
+  return factory.createFromAgentCard(card);
+}
 
 const state = (value) => TaskState[value].replace('TASK_STATE_', '').toLowerCase().replaceAll('_', '-');
 

@@ -1,12 +1,14 @@
 """Drives an agent with the official Python client, a2a-sdk 1.x.
 
-python py10.py BASE_URL BINDING      BINDING: JSONRPC | HTTP+JSON, with "@0.3" behind it to use the 0.3 interface
+python py10.py BASE_URL BINDING [PATH]      BINDING: JSONRPC | HTTP+JSON, with "@0.3" behind it to use the 0.3
+interface; PATH: keep to the interface there
 """
 
 import base64
 import sys
 import uuid
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import session
@@ -19,6 +21,7 @@ from jwt import PyJWK
 
 base = sys.argv[1]
 binding, _, version = sys.argv[2].partition("@")
+path = "".join(sys.argv[3:])
 clients: dict[str, Any] = {}
 
 
@@ -27,8 +30,12 @@ async def client(*, streaming: bool = True) -> Any:
     if key not in clients:
         http = httpx.AsyncClient(timeout=25)
         found = await A2ACardResolver(http, base).get_agent_card()
-        if version:
-            kept = [each for each in found.supported_interfaces if each.protocol_version.startswith(version)]
+        if version or path:
+            kept = [
+                each
+                for each in found.supported_interfaces
+                if each.protocol_version.startswith(version) and urlsplit(each.url).path.endswith(path)
+            ]
             del found.supported_interfaces[:]
             found.supported_interfaces.extend(kept)
         config = ClientConfig(streaming=streaming, httpx_client=http, supported_protocol_bindings=[binding])
