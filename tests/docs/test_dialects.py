@@ -1,5 +1,6 @@
 """The tables of docs/dialects.md say what the code does."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,8 +8,11 @@ import pytest
 
 from dragoman.app.profiles import PRESETS
 from dragoman.model import errors as e
-from dragoman.model.tasks import TERMINAL, TaskState
+from dragoman.model.messages import Message, Part, Role
+from dragoman.model.operations import ListTasks
+from dragoman.model.tasks import TERMINAL, Task, TaskState, TaskStatus, View
 from dragoman.wire.dialect import Dialect
+from dragoman.wire.liberal import EVERYTHING
 from dragoman.wire.mounts import table
 from dragoman.wire.p03 import P03
 from dragoman.wire.settings import WireSettings
@@ -45,6 +49,32 @@ def question(dialect: Dialect) -> str:
     return "closes" if TaskState.INPUT_REQUIRED in dialect.policy.closes else "stays open"
 
 
+def spelt(dialect: Dialect) -> str:
+    """A state of two words."""
+    asks = Task(id="t", context_id="c", status=TaskStatus(state=TaskState.INPUT_REQUIRED))
+    return f"`{json.loads(dialect.task(View(uid='u', seq=1, task=asks)))['status']['state']}`"
+
+
+def replied(dialect: Dialect) -> str:
+    """What a send answers when there is no task."""
+    said = Message(message_id="m", context_id="c", role=Role.AGENT, parts=(Part(text="hi"),))
+    found = json.loads(dialect.item(said))
+    message = "message" in found or found.get("kind") == "message" or "role" in found
+    return " and ".join(
+        what for what, there in (("a message", message), ("a completed task", "status" in found)) if there
+    )
+
+
+def listed(dialect: Dialect) -> str:
+    """How much a list is of, unless a client says so. 0.3 had none."""
+    if "ListTasks" not in dialect.methods.values():
+        return "none"
+    asked = dialect.read("ListTasks", b"{}", WireSettings())
+    assert isinstance(asked, ListTasks)
+    size = "everything" if asked.page_size == EVERYTHING else "50 tasks"
+    return f"{size}, {'with' if asked.include_artifacts else 'without'} artifacts"
+
+
 ROWS: dict[str, Callable[[Dialect], str]] = {
     "send": lambda d: name(d, "SendMessage"),
     "stream": lambda d: name(d, "SendStreamingMessage"),
@@ -58,6 +88,9 @@ ROWS: dict[str, Callable[[Dialect], str]] = {
     "the context alone answers": lambda d: "yes" if d.policy.resume_by_context else "no",
     "cancel of a finished task": cancelling,
     "resubscribe to a finished task": lambda d: "its state" if d.policy.subscribe_terminal else "error",
+    "a question's state": spelt,
+    "a reply without a task": replied,
+    "a list is of": listed,
     "extension required": lambda d: str(d.fault(e.ExtensionRequired("urn:x")).code),
     "version not supported": lambda d: str(d.fault(e.VersionNotSupported("9", ("1.0",))).code),
 }
@@ -82,6 +115,7 @@ def test_every_mount_is_listed_with_who_speaks_there() -> None:
 
 
 @pytest.mark.parametrize("profile", PRESETS)
-def test_every_profile_is_listed_with_its_port_and_first_address(profile: str) -> None:
+def test_every_profile_is_listed_with_its_port_first_address_and_mounts(profile: str) -> None:
     preset = PRESETS[profile]
-    assert f"| `{profile}` | {preset.port} | `{preset.primary[0]}` |" in PAGE
+    mounts = ", ".join(f"`{path}`" for path in preset.mounts) or "none"
+    assert f"| `{profile}` | {preset.port} | `{preset.primary[0]}` | {mounts} |" in PAGE
