@@ -34,9 +34,10 @@ class New(Struct, frozen=True):
 
 
 class Lifecycle(Struct, frozen=True):
-    """Guard of an operation: the task's version must still be this."""
+    """Guard of an operation: the task's version must still be this, the key (if any) unused."""
 
     version: int
+    key: KeyRecord | None = None
 
 
 class Turn(Struct, frozen=True):

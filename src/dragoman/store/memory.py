@@ -27,6 +27,7 @@ from dragoman.ports import (
     Query,
     Segment,
     Snapshot,
+    Turn,
 )
 from dragoman.store.holding import Holding
 from dragoman.store.keys import written
@@ -87,7 +88,7 @@ class MemoryStore:
         self._logs: dict[str, _Log] = {}
         self._ids: dict[tuple[Scope, str], str] = {}
         self._keys: dict[tuple[Scope, str], KeyRecord] = {}
-        self._keys_of: dict[str, tuple[Scope, str]] = {}
+        self._keys_of: dict[str, list[tuple[Scope, str]]] = {}
         self._contexts: dict[tuple[Scope, str], set[str]] = {}  # conversations, oldest first, with the tasks they know
         self._finished: dict[str, None] = {}  # in the order they finished
 
@@ -112,12 +113,17 @@ class MemoryStore:
 
     def _append(self, append: Append) -> Appended:
         log = self._logs.get(append.uid)
+        key = None if isinstance(append.guard, Turn) else append.guard.key
+        if key and (taken := self._keys.get((append.scope, key.key))):
+            raise KeyTaken(taken)
         if isinstance(append.guard, New):
             log = self._begin(append, append.guard, log)
         elif log is None or log.head.scope != append.scope:
             raise Conflict
         elif not admits(log.head, append.guard, append.facts):
             raise Conflict(log.head)
+        if key:
+            self._use(append, key)
         before = log.head
         log.head = head = advance(before, append.facts, append.size)
         log.entries.extend(map(Entry, range(before.seq + 1, head.seq + 1), append.facts))
@@ -136,8 +142,6 @@ class MemoryStore:
 
     def _begin(self, append: Append, guard: New, log: _Log | None) -> _Log:
         scope, uid = append.scope, append.uid
-        if guard.key and (taken := self._keys.get((scope, guard.key.key))):
-            raise KeyTaken(taken)
         if other := self._ids.get((scope, guard.id)):
             raise Conflict(self._logs[other].head)
         if log is not None:
@@ -146,10 +150,11 @@ class MemoryStore:
         log = self._logs[uid] = _Log(born(uid, scope, guard))
         self._ids[scope, guard.id] = uid
         self._contexts.setdefault((scope, guard.context_id), set()).add(uid)
-        if guard.key:
-            self._keys_of[uid] = (scope, guard.key.key)
-            self._keys[scope, guard.key.key] = written(guard.key, uid, self.now())
         return log
+
+    def _use(self, append: Append, key: KeyRecord) -> None:
+        self._keys_of.setdefault(append.uid, []).append((append.scope, key.key))
+        self._keys[append.scope, key.key] = written(key, append.uid, self.now())
 
     def _make_room(self, context: tuple[Scope, str]) -> None:
         self._evict(self._lapsed(self.now() - self._ttl))
@@ -179,7 +184,7 @@ class MemoryStore:
             del self._finished[uid]
             self._leases.forget(uid)
             self._holding.forget(uid)
-            if key := self._keys_of.pop(uid, None):
+            for key in self._keys_of.pop(uid, ()):
                 del self._keys[key]
             context = (head.scope, head.context_id)
             known = self._contexts.get(context, set())

@@ -61,9 +61,11 @@ def new(
     return Append(uid, scope, facts or (created(), started()), New(id or uid, context, key=key), size, hooks)
 
 
-def more(head: Head, *facts: AnyFact, size: int = 0, hooks: tuple[Hook, ...] = ()) -> Append:
+def more(
+    head: Head, *facts: AnyFact, key: KeyRecord | None = None, size: int = 0, hooks: tuple[Hook, ...] = ()
+) -> Append:
     """An operation's append: it holds what it read."""
-    return Append(head.uid, head.scope, facts, Lifecycle(head.version), size, hooks)
+    return Append(head.uid, head.scope, facts, Lifecycle(head.version, key), size, hooks)
 
 
 def output(uid: str, *facts: AnyFact, turn: str = "t1", epoch: int = 1, scope: Scope = OURS, size: int = 0) -> Append:

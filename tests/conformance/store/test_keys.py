@@ -5,9 +5,10 @@ import asyncio
 import pytest
 
 from dragoman.model.errors import Conflict, KeyTaken
+from dragoman.model.tasks import TaskState
 from dragoman.ports import KeyRecord, Query, Store
 from tests.conformance.store.adapters import HeldClock
-from tests.conformance.store.logs import OTHERS, OURS, message, new
+from tests.conformance.store.logs import OTHERS, OURS, finished, message, more, new, output, received, settled
 
 pytestmark = pytest.mark.anyio
 
@@ -48,6 +49,51 @@ async def test_a_taken_key_is_told_before_a_taken_id(store: Store) -> None:
     await store.append(new("u", id="mine", key=KeyRecord("k", "d")))
     with pytest.raises(KeyTaken):
         await store.append(new("v", id="mine", key=KeyRecord("k", "d")))
+
+
+async def test_a_key_is_written_with_the_message_it_came_with(store: Store) -> None:
+    head = (await store.append(new("u", key=KeyRecord("first", "d")))).head
+    head = (await store.append(more(head, received(), key=KeyRecord("k", "d")))).head
+    assert await store.key(OURS, "k") == KeyRecord("k", "d", uid="u", at=1_000_000)
+    with pytest.raises(KeyTaken):
+        await store.append(more(head, received(), key=KeyRecord("k", "d")))
+    with pytest.raises(KeyTaken):
+        await store.append(new("v", key=KeyRecord("k", "d")))
+    assert (await store.append(more(head, received()))).first == head.seq + 1, "what was refused wrote nothing"
+
+
+async def test_a_refused_message_does_not_use_up_its_key(store: Store) -> None:
+    head = (await store.append(new("u"))).head
+    await store.append(more(head, received()))
+    with pytest.raises(Conflict):
+        await store.append(more(head, received(), key=KeyRecord("k", "d")))
+    assert await store.key(OURS, "k") is None
+
+
+async def test_of_two_messages_with_one_key_in_one_tick_one_is_kept(store: Store) -> None:
+    one, two = (await store.append(new("u"))).head, (await store.append(new("v"))).head
+    answers = await asyncio.gather(
+        store.append(more(one, received(), key=KeyRecord("k", "d"))),
+        store.append(more(two, received(), key=KeyRecord("k", "d"))),
+        return_exceptions=True,
+    )
+    assert [type(answer).__name__ for answer in answers] == ["Appended", "KeyTaken"]
+
+
+async def test_a_taken_key_is_told_before_a_finished_task(store: Store) -> None:
+    head = (await finished(store, "u", key=KeyRecord("k", "d"))).head
+    with pytest.raises(KeyTaken):
+        await store.append(more(head, received(), key=KeyRecord("k", "d")))
+
+
+async def test_all_keys_of_a_task_go_with_it(store: Store, clock: HeldClock) -> None:
+    head = (await store.append(new("u", key=KeyRecord("k", "d")))).head
+    await store.append(more(head, received(), key=KeyRecord("l", "d")))
+    await store.append(output("u", settled(state=TaskState.FAILED)))
+    clock.at += 1_000
+    await store.sweep(terminal_before=clock.at)
+    assert await store.key(OURS, "k") is None and await store.key(OURS, "l") is None
+    await store.append(new("v", key=KeyRecord("l", "d")))
 
 
 async def test_keys_belong_to_their_scope(store: Store) -> None:

@@ -18,7 +18,7 @@ from dragoman.core.notices import Notice, notices
 from dragoman.model.errors import Conflict, DragomanError, KeyTaken, StoreError
 from dragoman.model.facts import AnyFact, Settled
 from dragoman.model.tasks import Head, Scope
-from dragoman.ports import Append, Appended, Checkpoint, Hook, KeyRecord, New
+from dragoman.ports import Append, Appended, Checkpoint, Hook, KeyRecord, New, Turn
 from dragoman.store.keys import written
 from dragoman.store.lanes import Taken
 from dragoman.store.leases import claimed, deadline, unattended
@@ -123,6 +123,9 @@ class Group:
 
     def _append(self, wish: Append) -> Appended:
         guard = wish.guard
+        key = None if isinstance(guard, Turn) else guard.key
+        if key and (record := self._committed.key(wish.scope, key.key)):
+            raise KeyTaken(record)
         if isinstance(guard, New):
             task = self._begin(wish, guard)
         else:
@@ -137,8 +140,8 @@ class Group:
         news = notices(before.seq + 1, wish.facts) if hooked else ()
         hooks = self._prepared(task.n, wish) if news or wish.hooks else ()
         self._log(task.n, head, before.seq, wish.facts)
-        if isinstance(guard, New) and guard.key:
-            self._use(wish.scope, written(guard.key, wish.uid, self._now))
+        if key:
+            self._use(wish.scope, written(key, wish.uid, self._now))
         if isinstance(guard, New):
             self.next_n += 1
             self._before[wish.uid] = None
@@ -151,8 +154,6 @@ class Group:
         return Appended(head, before.seq + 1)
 
     def _begin(self, wish: Append, guard: New) -> Known:
-        if guard.key and (record := self._committed.key(wish.scope, guard.key.key)):
-            raise KeyTaken(record)
         if (self._careful or guard.id != wish.uid) and (other := self._committed.named(wish.scope, guard.id)):
             raise Conflict(other.head)
         if wish.uid in self.heads:
