@@ -162,10 +162,15 @@ async def chunk(turn: TurnHandle, text: str, *, append: bool = True, id: str = "
 
 @asynccontextmanager
 async def rig(
-    handler: Handler, *, store: Store | None = None, limits: Limits | None = None, **route: Any
+    handler: Handler,
+    *,
+    store: Store | None = None,
+    limits: Limits | None = None,
+    agent: FunctionAgent | None = None,
+    **route: Any,
 ) -> AsyncGenerator[Rig]:
     store = store or MemoryStore()
-    agent = FunctionAgent(handler, **route)
+    agent = agent or FunctionAgent(handler, **route)
     engine = Engine(store=store, bus=LocalBus(), agents={"agent": agent}, clock=Clock(), ids=Ids(), limits=limits)
     await engine.start()
     try:

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from dragoman.engine.engine import Limits
 from dragoman.model.errors import TaskNotCancelable, TaskNotFound
 from dragoman.model.facts import Settled
-from dragoman.model.messages import Part
+from dragoman.model.messages import Message, Part
 from dragoman.model.tasks import TaskState
-from dragoman.ports import Agent, TurnHandle
+from dragoman.ports import Agent, Route, TurnHandle
 from dragoman.store.memory import MemoryStore
 from tests.engine.rig import Clock, FunctionAgent, Rig, chunk, rest, rig, state_of, text_of, texts
 
@@ -219,13 +218,45 @@ async def test_a_parked_question_survives_a_restart_and_is_answerable() -> None:
         assert texts(await r.send("late", task_id=view.task.id)) == ["late"]
 
 
-async def test_a_held_question_dies_with_its_process() -> None:
+def broken(message: Message, metadata: dict[str, Any] | None) -> Route:
+    raise LookupError("the author's router")
+
+
+async def test_a_turn_whose_skill_cannot_be_chosen_any_more_fails_at_the_next_start_and_keeps_nobody_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     store = MemoryStore()
-    async with rig(asks, store=store, parking="hold") as r:
-        view = await r.send()
+    async with rig(forever, store=store, on_restart="rerun") as r:
+        ids = [(await r.begin(text)).task.id for text in ("broken", "sound")]
         await crash(r)
-    async with rig(asks, store=store, parking="hold") as r:
-        assert state_of(await r.get(view.task.id)) is TaskState.FAILED
+    sound = FunctionAgent(forever, on_restart="rerun").route
+    agent = FunctionAgent(forever)
+    agent.route = lambda message, metadata: (broken if text_of(message) == "broken" else sound)(message, metadata)
+    async with rig(forever, store=store, agent=agent) as r:
+        view = await r.get(ids[0])
+        assert state_of(view) is TaskState.FAILED
+        assert view.task.status and view.task.status.message
+        assert text_of(view.task.status.message) == "interrupted by server restart"
+        assert state_of(await r.get(ids[1])) is TaskState.WORKING
+    assert "could not choose a skill" in caplog.text
+
+
+async def test_a_waiting_message_no_skill_is_chosen_for_goes_to_the_one_that_runs(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    gate = asyncio.Event()
+
+    async def works(turn: TurnHandle) -> None:
+        await gate.wait()
+        await chunk(turn, text_of(turn.message), append=False, id=text_of(turn.message))
+
+    async with rig(works) as r:
+        id = (await r.begin("one")).task.id
+        await r.begin("two", task_id=id)
+        r.agent.route = broken
+        gate.set()
+        assert texts(await r.settled(id, TaskState.COMPLETED)) == ["one", "two"]
+    assert "could not choose a skill" in caplog.text
 
 
 async def test_messages_in_the_inbox_survive_a_restart() -> None:
@@ -241,17 +272,6 @@ async def test_messages_in_the_inbox_survive_a_restart() -> None:
     async with rig(echo, store=store, on_restart="rerun") as r:
         view = await r.settled(view.task.id, TaskState.COMPLETED)
         assert texts(view)[-2:] == ["one", "two"]
-
-
-async def test_a_question_nobody_answers_expires() -> None:
-    clock = Clock()
-    store = MemoryStore(clock=clock)
-    async with rig(asks, store=store, limits=Limits(parked_ms=1)) as r:
-        view = await r.send()
-        clock.ms += 10_000
-        await r.engine.keeper.expire()
-        view = await r.get(view.task.id)
-        assert state_of(view) is TaskState.FAILED
 
 
 async def test_finished_tasks_are_deleted_after_their_retention_and_parked_ones_stay() -> None:

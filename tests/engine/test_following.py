@@ -1,7 +1,10 @@
 """Streams: cursors, snapshots, many readers, slow readers, ends."""
 
 import asyncio
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -10,8 +13,9 @@ from dragoman.engine.engine import Follow, Limits
 from dragoman.model.errors import Busy, InvalidParams, UnsupportedOperation
 from dragoman.model.facts import Chunk, Entry, StatusFact
 from dragoman.model.messages import Part
-from dragoman.model.tasks import TaskState
-from dragoman.ports import TurnHandle
+from dragoman.model.tasks import Scope, TaskState
+from dragoman.ports import Loaded, TurnHandle
+from dragoman.store.sqlite import SqliteStore
 from tests.engine.rig import SCOPE, call, chunk, rest, rig, state_of, text_of, texts
 
 pytestmark = pytest.mark.anyio
@@ -116,8 +120,60 @@ async def test_a_send_with_a_cursor_resumes_the_same_message_and_starts_nothing(
         again = await r.stream("5", cursor(follow.ref.uid, 3), message_id="m")
         assert [e.seq for e in await rest(again)] == [e.seq for e in everything if e.seq > 3]
         assert r.agent.runs == 1
+        for stranger in (r.op("6", message_id="m"), r.op("5", message_id="other")):
+            with pytest.raises(InvalidParams):
+                await r.engine.stream(call(cursor=cursor(follow.ref.uid, 3)), stranger)
         with pytest.raises(InvalidParams):
-            await r.stream("6", cursor(follow.ref.uid, 3), message_id="m")
+            await r.stream("5", cursor(follow.ref.uid, 99), message_id="m")
+        with pytest.raises(InvalidParams, match="no task of yours"):
+            elsewhere = call(Scope("agent", "", "eve"), cursor(follow.ref.uid, 3))
+            await r.engine.stream(elsewhere, r.op("5", message_id="m"))
+        assert (await r.list()).total == 1
+
+
+async def test_a_waiting_send_with_a_cursor_waits_for_that_task_and_starts_nothing() -> None:
+    gate = asyncio.Event()
+
+    async def waits(turn: TurnHandle) -> None:
+        await gate.wait()
+
+    async with rig(waits) as r:
+        view = await r.begin("x", message_id="m")
+        again = asyncio.ensure_future(r.engine.send(call(cursor=cursor(view.uid, 1)), r.op("x", message_id="m")))
+        await asyncio.sleep(0)
+        assert not again.done()
+        gate.set()
+        assert await again == await r.get(view.task.id)
+        with pytest.raises(InvalidParams):
+            await r.engine.send(call(cursor=cursor(view.uid, 1)), r.op("y", message_id="m"))
+        assert r.agent.runs == 1
+
+
+async def test_a_send_whose_cursor_has_seen_everything_is_told_so_and_does_not_wait_for_ever() -> None:
+    async with rig(chunks) as r:
+        follow = await r.stream("1", message_id="m")
+        everything = await rest(follow)
+        last = cursor(follow.ref.uid, everything[-1].seq)
+        with pytest.raises(UnsupportedOperation):
+            await r.stream("1", last, message_id="m")
+        answers = call(cursor=last, subscribe_terminal=True)
+        again = await r.engine.stream(answers, r.op("1", message_id="m"))
+        assert isinstance(again, Follow)
+        assert again.first is not None and state_of(again.first) is TaskState.COMPLETED
+        assert await rest(again) == []
+
+
+async def test_a_stream_that_ended_with_a_question_ends_again_for_who_comes_back_after_it() -> None:
+    async def asks(turn: TurnHandle) -> None:
+        await turn.ask([Part(text="?")])
+
+    async with rig(asks) as r:
+        follow = await r.stream(message_id="m")
+        everything = await rest(follow)
+        again = await r.stream("hi", cursor(follow.ref.uid, everything[-1].seq), message_id="m")
+        assert again.first is None and await rest(again) == []
+        again = await r.stream("hi", cursor(follow.ref.uid, everything[0].seq), message_id="m")
+        assert states(await rest(again)) == [TaskState.INPUT_REQUIRED]
 
 
 async def test_a_stream_closes_on_a_question_and_a_subscription_waits() -> None:
@@ -178,6 +234,96 @@ async def test_a_large_snapshot_leaves_bodies_out_and_replays_them() -> None:
         entries = await rest(follow)
         assert bodies(entries) == "x" * 10_000
         assert states(entries) == [TaskState.COMPLETED], "statuses folded into the snapshot do not come again"
+
+
+async def test_a_large_finished_task_is_told_whole_and_then_the_stream_ends() -> None:
+    async def large(turn: TurnHandle) -> None:
+        for n in range(100):
+            await chunk(turn, "x" * 100, append=n > 0)
+        if text_of(turn.message) == "ask":
+            await turn.ask([Part(text="?")])
+
+    async with rig(large, limits=Limits(snapshot_bytes=1000, span_facts=16, batch=7)) as r:
+        view = await r.send()
+        follow = await r.subscribe(view.task.id, subscribe_terminal=True)
+        assert follow.first is not None and follow.first.partial
+        assert state_of(follow.first) is TaskState.COMPLETED
+        assert bodies(await rest(follow)) == "x" * 10_000
+        view = await r.send("ask")
+        follow = await r.subscribe(view.task.id, follows=frozenset({TaskState.INPUT_REQUIRED}))
+        assert follow.first is not None and state_of(follow.first) is TaskState.INPUT_REQUIRED
+        assert bodies(await rest(follow)) == "x" * 10_000
+
+
+async def test_a_snapshot_that_took_so_long_to_read_that_the_task_ended_is_the_whole_stream(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gate = asyncio.Event()
+
+    async def large(turn: TurnHandle) -> None:
+        for n in range(100):
+            await chunk(turn, "x" * 100, append=n > 0)
+        await gate.wait()
+
+    async with rig(large, limits=Limits(snapshot_bytes=1000, span_facts=16)) as r:
+        view = await r.begin()
+        while not view.task.artifacts or len(texts(view)[0]) < 10_000:
+            await asyncio.sleep(0)
+            view = await r.get(view.task.id)
+        load = r.store.load
+
+        async def slow(scope: Scope, uid: str) -> Loaded | None:
+            gate.set()
+            while not (head := await r.store.head(scope, uid)) or not head.terminal:
+                await asyncio.sleep(0)
+            return await load(scope, uid)
+
+        monkeypatch.setattr(r.store, "load", slow)
+        follow = await r.subscribe(view.task.id)
+        assert follow.first is not None and state_of(follow.first) is TaskState.COMPLETED
+        assert bodies(await rest(follow)) == "x" * 10_000
+
+
+async def test_a_cursor_older_than_the_log_gets_the_task_as_it_is_and_goes_on_from_there(tmp_path: Path) -> None:
+    """Facts before the checkpoint are gone, as they are once they are older than what the log is kept for."""
+    path, gate = tmp_path / "log.db", asyncio.Event()
+
+    async def counts(turn: TurnHandle) -> None:
+        for n in range(40):
+            await chunk(turn, f"{n} ", append=n > 0)
+        if text_of(turn.message) == "wait":
+            await gate.wait()
+
+    limits = Limits(span_facts=16, brief_facts=1, tail_facts=4)
+    async with rig(counts, store=SqliteStore(path, recent_bytes=0), limits=limits) as r:
+        done, working = await r.send(), await r.begin("wait")
+        for view in (done, working):
+            async with asyncio.timeout(5):
+                while not (loaded := await r.store.load(SCOPE, view.uid)) or loaded.head.checkpoint_seq < 40:
+                    await asyncio.sleep(0)
+            forget(path, view.uid, loaded.head.checkpoint_seq)
+        follow = await r.subscribe(working.task.id, cursor(working.uid, 1))
+        assert follow.first is not None and texts(follow.first) == ["".join(f"{n} " for n in range(40))]
+        gate.set()
+        later = await rest(follow)
+        assert states(later) == [TaskState.COMPLETED] and later[0].seq > follow.first.seq
+        for view in (done, working):
+            follow = await r.subscribe(view.task.id, cursor(view.uid, 1))
+            assert follow.first is not None and state_of(follow.first) is TaskState.COMPLETED
+            assert await rest(follow) == []
+        again = await r.engine.stream(
+            call(cursor=cursor(done.uid, 1)), r.op(message_id=done.task.history[0].message_id)
+        )
+        assert isinstance(again, Follow) and again.first is not None and await rest(again) == []
+
+
+def forget(path: Path, uid: str, before: int) -> None:
+    """Delete a log's first facts behind the store's back."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        rows = connection.execute(
+            "DELETE FROM facts WHERE task = (SELECT n FROM tasks WHERE uid = ?) AND seq <= ?", (uid, before)
+        )
+        assert rows.rowcount > 0
 
 
 async def test_long_artifacts_are_folded_span_by_span() -> None:

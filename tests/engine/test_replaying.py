@@ -25,16 +25,6 @@ async def asks(turn: TurnHandle) -> None:
     await chunk(turn, text_of(answer), append=False)
 
 
-async def test_a_held_question_is_asked_again_by_the_turn_that_runs_again() -> None:
-    store = MemoryStore()
-    async with rig(asks, store=store, parking="hold", on_restart="rerun") as r:
-        id = (await r.send()).task.id
-        await crash(r)
-    async with rig(asks, store=store, parking="hold", on_restart="rerun") as r:
-        await r.settled(id, TaskState.INPUT_REQUIRED)
-        assert texts(await r.send("this", task_id=id)) == ["this"]
-
-
 async def test_a_rerun_turn_counts_its_usage_once() -> None:
     store = MemoryStore()
 

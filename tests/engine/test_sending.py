@@ -7,13 +7,13 @@ import pytest
 
 from dragoman.engine.engine import Limits
 from dragoman.model.errors import Busy, InvalidParams, TaskNotFound, UnsupportedOperation
-from dragoman.model.facts import Created, StatusFact
+from dragoman.model.facts import Created
 from dragoman.model.messages import Message, Part
 from dragoman.model.operations import GetTask
 from dragoman.model.tasks import Scope, TaskState, Usage
 from dragoman.ports import Append, Appended, TurnHandle
 from dragoman.store.memory import MemoryStore
-from tests.engine.rig import call, chunk, rest, rig, state_of, text_of, texts
+from tests.engine.rig import call, chunk, rig, state_of, text_of, texts
 
 pytestmark = pytest.mark.anyio
 
@@ -169,38 +169,12 @@ async def test_an_agents_exception_fails_the_task_without_telling_what_it_was() 
         assert "secret" not in text_of(view.task.status.message)
 
 
-async def test_the_same_idempotency_key_gets_the_same_task_and_another_body_an_error() -> None:
-    async with rig(echo) as r:
-        one = await r.send("x", key="k", message_id="m")
-        two = await r.send("x", key="k", message_id="m")
-        assert one.task == two.task
-        assert r.agent.runs == 1
-        with pytest.raises(InvalidParams):
-            await r.send("y", key="k", message_id="m")
-
-
-async def test_a_refused_request_does_not_use_up_its_key() -> None:
-    async with rig(echo) as r:
-        with pytest.raises(TaskNotFound):
-            await r.send("x", key="k", message_id="m", task_id="nope")
-        assert state_of(await r.send("x", key="k", message_id="m")) is TaskState.COMPLETED
-
-
-async def test_a_repeated_message_id_starts_a_task_of_its_own() -> None:
-    async with rig(echo) as r:
-        one = await r.send("x", message_id="same")
-        two = await r.send("x", message_id="same")
-        assert one.task.id != two.task.id
-
-
 async def test_a_direct_skill_answers_a_message_and_leaves_no_task() -> None:
     async with rig(echo, direct=True) as r:
         reply = await r.engine.send(call(), r.op("hi", context_id="c"))
         assert isinstance(reply, Message)
         assert text_of(reply) == "direct hi" and reply.context_id == "c" and reply.message_id
         assert (await r.list()).total == 0
-        again = [await r.engine.send(call(), r.op("hi", key="k", message_id="m")) for _ in range(2)]
-        assert again[0] == again[1]
 
 
 async def test_conversations_show_earlier_tasks_of_the_context() -> None:
@@ -231,23 +205,6 @@ async def test_conversations_hold_what_the_agent_said_and_delivered() -> None:
         await r.send("three", context_id="c")
     first, second = ["one", "Looking", "one, I see."], ["two", "Looking", "two, I see."]
     assert seen == [[], first, [*first[1:], *second]], "the last five messages"
-
-
-async def test_a_context_can_be_serialized() -> None:
-    running = 0
-    most = 0
-
-    async def counts(turn: TurnHandle) -> None:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        await asyncio.sleep(0.001)
-        running -= 1
-
-    async with rig(counts, serialize="context") as r:
-        done = await asyncio.gather(*[r.send(str(n), context_id="c") for n in range(5)])
-        assert {state_of(view) for view in done} == {TaskState.COMPLETED}
-        assert most == 1
 
 
 class Slow(MemoryStore):
@@ -284,48 +241,6 @@ async def test_a_task_whose_context_becomes_free_while_it_is_stored_starts_at_on
         store.go_on.set()
         assert state_of(await second) is TaskState.COMPLETED
         assert state_of(await r.send("three", context_id="c")) is TaskState.COMPLETED
-
-
-async def test_authorization_parks_until_a_message_comes() -> None:
-    async def guarded(turn: TurnHandle) -> None:
-        reply = await turn.require_auth([Part(text="log in")])
-        await chunk(turn, "in " + (text_of(reply) if reply else ""), append=False)
-
-    async with rig(guarded) as r:
-        view = await r.send()
-        assert state_of(view) is TaskState.AUTH_REQUIRED
-        view = await r.send("token", task_id=view.task.id)
-        assert texts(view) == ["in token"]
-
-
-async def test_authorization_that_arrives_by_itself_resumes_the_same_handler() -> None:
-    granted = asyncio.Event()
-
-    async def guarded(turn: TurnHandle) -> None:
-        await turn.require_auth([Part(text="log in")], until=granted.wait())
-        await chunk(turn, "in", append=False)
-
-    async with rig(guarded) as r:
-        follow = await r.stream()
-        view = await r.settled(follow.ref.id, TaskState.AUTH_REQUIRED)
-        granted.set()
-        entries = await rest(follow)
-        states = [e.fact.status.state for e in entries if isinstance(e.fact, StatusFact)]
-        assert states == [TaskState.WORKING, TaskState.AUTH_REQUIRED, TaskState.WORKING, TaskState.COMPLETED]
-        assert r.agent.runs == 1
-        assert texts(await r.get(view.task.id)) == ["in"]
-
-
-async def test_a_held_question_is_answered_in_place() -> None:
-    async def holds(turn: TurnHandle) -> None:
-        answer = await turn.ask([Part(text="?")])
-        await chunk(turn, text_of(answer), append=False)
-
-    async with rig(holds, parking="hold") as r:
-        view = await r.send()
-        assert state_of(view) is TaskState.INPUT_REQUIRED
-        view = await r.send("yes", task_id=view.task.id)
-        assert texts(view) == ["yes"] and r.agent.runs == 1
 
 
 async def test_a_turn_past_its_time_is_failed() -> None:

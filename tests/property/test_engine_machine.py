@@ -288,6 +288,29 @@ class EngineMachine(RuleBasedStateMachine):
             view = self.do(self.engine.send(self.call(idempotency_key=key), op))
             assert isinstance(view, View) and view.uid == shadow.uid
 
+    @precondition(lambda self: any(not shadow.terminal for shadow in self.shadows))
+    @rule(acts=acts, n=picks, times=st.integers(1, 3))
+    def follow_up_with_a_key(self, acts: str, n: int, times: int) -> None:
+        """However often it comes, and whatever became of its task meanwhile, it is taken in once."""
+        shadow = pick([shadow for shadow in self.shadows if not shadow.terminal], n)
+        if not shadow.waiting and len(shadow.inbox) >= self.limits.inbox:
+            return
+        program = self.program(acts, rerun=True)
+        key, op = f"follow {program.number}", self.op(program, task_id=shadow.id)
+        for _ in range(times):
+            view = self.do(self.engine.send(self.call(idempotency_key=key), op))
+            assert isinstance(view, View) and view.uid == shadow.uid
+        self.keys[key] = op, shadow
+        shadow.receive(program)
+        self.touched.append(shadow)
+
+    @precondition(lambda self: self.keys)
+    @rule(n=picks)
+    def repeat_any_request_with_a_key(self, n: int) -> None:
+        key, (op, shadow) = pick(list(self.keys.items()), n)
+        view = self.do(self.engine.send(self.call(idempotency_key=key), op))
+        assert isinstance(view, View) and view.uid == shadow.uid
+
     # --- what others see
 
     @precondition(lambda self: self.shadows)

@@ -98,10 +98,15 @@ def received(op: SendMessage, message: Message, extensions: tuple[str, ...], now
 
 
 def answered(head: Head, fact: Received, now: int, replica: str) -> tuple[AnyFact, ...]:
-    """The answer goes in, and the turn goes on: in place when its handler is held, by a replay otherwise."""
+    """The answer goes in, and the turn goes on."""
+    return (fact, authorized(head, now, replica))
+
+
+def authorized(head: Head, now: int, replica: str) -> Started | Resumed:
+    """What the turn waited for is there: it goes on in place when its handler is held, by a replay otherwise."""
     if head.held:
-        return (fact, Resumed(at=now, status=status(TaskState.WORKING, now)))
-    again = started(
+        return Resumed(at=now, status=status(TaskState.WORKING, now))
+    return started(
         now,
         head.turn,
         head.epoch + 1,
@@ -109,7 +114,6 @@ def answered(head: Head, fact: Received, now: int, replica: str) -> tuple[AnyFac
         replica=replica,
         reruns=head.reruns,
     )
-    return (fact, again)
 
 
 Cancelling = Literal["done", "at once", "by the turn", "pending"]

@@ -21,12 +21,12 @@ class Background:
         self._tasks.add(task)
         task.add_done_callback(self._reap)
 
-    async def owned(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run it and wait for its result: whoever waits may leave, the work goes on."""
+    def own(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
+        """Run it for whoever waits for its result, shielded: they may leave, the work goes on."""
         task = asyncio.get_running_loop().create_task(work, context=contextvars.Context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        return await asyncio.shield(task)
+        return task
 
     async def close(self, seconds: float) -> None:
         """Let what runs end; what takes longer is cancelled."""

@@ -17,7 +17,7 @@ from dragoman.model.facts import Entry
 from dragoman.model.messages import Message
 from dragoman.model.operations import Call, CancelTask, GetTask, ListTasks, SendMessage, SubscribeToTask, TaskPage
 from dragoman.model.stamps import moment
-from dragoman.model.tasks import TERMINAL, Scope, TaskState, View
+from dragoman.model.tasks import TERMINAL, Head, Scope, TaskState, View
 from dragoman.ports import Agent, Bus, Clock, Ids, Loaded, Page, Query, Store
 
 __all__ = ["Batch", "Engine", "Follow", "Limits"]
@@ -88,11 +88,15 @@ class Engine:
     # --- messages
 
     async def send(self, call: Call, op: SendMessage) -> View | Message:
-        """Take a message in and wait until its task settles, unless it asks to return at once."""
-        accepted = await self._sending.accept(call, op)
-        if isinstance(accepted, Message):
-            return accepted
-        live = accepted.live
+        """Take a message in and wait until its task settles, unless it asks to return at once. With a cursor, the
+        message was taken in before: only wait."""
+        if call.cursor:
+            live, _ = await self._sending.resume(call, op)
+        else:
+            accepted = await self._sending.accept(call, op)
+            if isinstance(accepted, Message):
+                return accepted
+            live = accepted.live
         try:
             if not op.configuration.return_immediately:
                 await self._wait(live)
@@ -111,8 +115,12 @@ class Engine:
     async def stream(self, call: Call, op: SendMessage) -> Follow | Message:
         """Take a message in and follow its task. With a cursor, only follow."""
         if call.cursor:
-            live, seq = await self._sending.resume(call, op)
-            return self._follow(live, call, seq)
+            live, after = await self._sending.resume(call, op)
+            try:
+                return await self._after(live, call, after, call.policy.closes, op.configuration.history_length)
+            except BaseException:
+                self._lives.unpin(live)
+                raise
         accepted = await self._sending.accept(call, op)
         if isinstance(accepted, Message):
             return accepted
@@ -127,11 +135,10 @@ class Engine:
         live, seq = accepted
         if not call.policy.first:
             return self._follow(live, call, seq - 1)
-        if seq == 1:
-            opening = live.recent(0, 1) or await self._store.since(live.head.scope, live.head.uid, 0, 1)
-            seen = folded(live.head, [(1, opening[0].fact)])
-        else:
-            seen = await self._snapshot(live)
+        if seq > 1:
+            return await self._fresh(live, call, call.policy.closes, history_length)
+        opening = live.recent(0, 1) or await self._store.since(live.head.scope, live.head.uid, 0, 1)
+        seen = folded(live.head, [(1, opening[0].fact)])
         return self._follow(live, call, seen.seq, trimmed(seen, history_length))
 
     async def _snapshot(self, live: Live) -> View:
@@ -199,6 +206,20 @@ class Engine:
         finally:
             self._lives.unpin(live)
 
+    async def resume(self, scope: Scope, id: str) -> View:
+        """The authorization a task waits for was given elsewhere: its turn goes on as if `until` were done.
+
+        For callback routes, once they know who calls; saying it twice changes nothing. Raises TaskNotFound.
+        """
+        live = await self._lives.open(scope, id)
+        if live is None:
+            raise TaskNotFound(id)
+        try:
+            await self._sending.authorized(live)
+            return await self._lives.view_of(live)
+        finally:
+            self._lives.unpin(live)
+
     async def subscribe(self, call: Call, op: SubscribeToTask) -> Follow:
         """Follow a task: after the cursor if there is one, from a snapshot otherwise."""
         live = await self._lives.open(call.scope, op.id)
@@ -211,19 +232,34 @@ class Engine:
             raise
 
     async def _subscribed(self, live: Live, call: Call, op: SubscribeToTask) -> Follow:
-        head = live.head
-        policy = call.policy.of(head.origin)
-        after = self._cursor(live, call)
-        if after is not None and (not head.terminal or await self._more(live, after)):
-            if not await self._lost(live, after):
-                return self._follow(live, call, after, closes=policy.follows | TERMINAL)
-        elif head.terminal and not policy.subscribe_terminal:
-            over = TaskOver("The task is finished; get it instead of subscribing", taskId=head.id)
-            raise over.about(head.origin)
-        seen = await self._snapshot(live)
+        policy = call.policy.of(live.head.origin)
         closes = policy.follows | TERMINAL
-        over = head.state in closes and not seen.partial
-        return self._follow(live, call, seen.seq, trimmed(seen, op.history_length), closes=closes, over=over)
+        after = self._cursor(live, call)
+        if after is not None:
+            return await self._after(live, call, after, closes, op.history_length)
+        if live.head.terminal and not policy.subscribe_terminal:
+            raise _finished(live.head)
+        return await self._fresh(live, call, closes, op.history_length)
+
+    async def _after(
+        self, live: Live, call: Call, after: int, closes: frozenset[TaskState], history_length: int | None
+    ) -> Follow:
+        """Go on behind a cursor. One that is older than what the log still has gets the task as it is instead."""
+        if await self._lost(live, after):
+            return await self._fresh(live, call, closes, history_length)
+        if live.head.state not in closes or await self._more(live, after):
+            return self._follow(live, call, after, closes=closes)
+        if not live.head.terminal:  # its stream ended with this question, and that was seen
+            return self._follow(live, call, after, closes=closes, over=True)
+        if not call.policy.of(live.head.origin).subscribe_terminal:
+            raise _finished(live.head)
+        return await self._fresh(live, call, closes, history_length)
+
+    async def _fresh(self, live: Live, call: Call, closes: frozenset[TaskState], history_length: int | None) -> Follow:
+        """Begin with the task as it is. Where a stream would close over that, it is all there is to see."""
+        seen = await self._snapshot(live)
+        over = seen.task.status is not None and seen.task.status.state in closes
+        return self._follow(live, call, seen.seq, trimmed(seen, history_length), closes=closes, over=over)
 
     def _cursor(self, live: Live, call: Call) -> int | None:
         if not call.cursor:
@@ -285,3 +321,8 @@ class Engine:
         if self._drained:
             follow.drain()
         return follow
+
+
+def _finished(head: Head) -> TaskOver:
+    over = TaskOver("The task is finished; get it instead of subscribing", taskId=head.id)
+    return over.about(head.origin)

@@ -68,17 +68,20 @@ class Keeper:
         if head.cancel_by:
             await turns.settle(live, TaskState.CANCELED)
             return
+        source = await turns.source(head)
         try:
-            source = await turns.source(head)
             route = turns.agent(head.scope.agent).route(source.message, source.metadata)
-        except (KeyError, CallerError):
+        except Exception as error:
+            # The agent is gone or takes no such message any more, or its author's code fails: nobody will run this.
+            if not isinstance(error, (KeyError, CallerError)):
+                log.exception("the agent could not choose a skill", extra={"a2a.task.id": head.id})
             await turns.settle(live, TaskState.FAILED, lifecycle.INTERRUPTED_BY_RESTART)
             return
         fresh = not head.turn
         if not fresh and (route.on_restart != "rerun" or head.reruns >= lifecycle.RERUNS):
             await turns.settle(live, TaskState.FAILED, lifecycle.INTERRUPTED_BY_RESTART)
             return
-        if fresh and turns.must_wait(head.scope, head.context_id, route):
+        if fresh and turns.taken(head.scope, head.context_id, route):
             turns.queue(Waiting(live, route, source, Principal(id=head.scope.owner)))
             return
         epoch = await self._store.claim(head.scope, head.uid, turns.replica, self._limits.lease_ms)

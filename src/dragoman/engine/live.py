@@ -35,6 +35,7 @@ class Live:
     __slots__ = (
         "base",
         "entries",
+        "flight",
         "fold",
         "head",
         "inbox",
@@ -56,6 +57,7 @@ class Live:
         self.span = 0  # facts since the last checkpoint
         self.weight = 0  # their bytes
         self.inbox: list[Entry] = []
+        self.flight: asyncio.Future[Appended] | None = None  # the last append under way
         self.run: Running | None = None
         self.settlers: list[asyncio.Future[None]] = []
         self.pins = 0
@@ -77,6 +79,7 @@ class Lives:
         self._bus = bus
         self._limits = limits
         self._by_key: dict[Key, Live] = {}
+        self._births: dict[Key, asyncio.Future[Appended]] = {}  # first appends under way
         self._finished: OrderedDict[Key, tuple[View, int]] = OrderedDict()
         self._finished_bytes = 0
 
@@ -87,6 +90,9 @@ class Lives:
 
     async def open(self, scope: Scope, id: str) -> Live | None:
         """The live task, pinned; from the store when nobody is busy with it. Call `unpin` when done."""
+        if (birth := self._births.get((scope, id))) is not None:
+            # The store may know it already; whoever makes it does not yet, and a task must not be live twice.
+            await asyncio.wait((birth,))
         live = self._by_key.get((scope, id))
         if live is None:
             head = await self._store.find(scope, id)
@@ -95,6 +101,11 @@ class Lives:
             live = self._by_key.get((scope, id)) or self._enter(Live(head, None))
         live.pins += 1
         return live
+
+    async def landed(self, live: Live) -> None:
+        """Wait for what is being appended: the store may know it already, and the live task a moment later."""
+        if live.flight is not None:
+            await asyncio.wait((live.flight,))
 
     async def folded(self, live: Live) -> Fold:
         """The live task's fold, loaded when it was opened without one."""
@@ -225,6 +236,9 @@ class Lives:
             self._store.append(Append(uid=head.uid, scope=head.scope, facts=facts, guard=guard, size=size))
         )
         live.pins += 1
+        live.flight = written
+        if isinstance(guard, New):
+            self._births[head.scope, head.id] = written
         written.add_done_callback(partial(self._written, live, facts, size, then, answer))
         return answer
 
@@ -244,6 +258,10 @@ class Lives:
                 if then is not None:
                     then()
         finally:
+            if live.flight is written:
+                live.flight = None
+            if self._births and self._births.get(key := (live.head.scope, live.head.id)) is written:
+                del self._births[key]
             self.unpin(live)
         if answer.done():
             return

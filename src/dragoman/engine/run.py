@@ -19,7 +19,15 @@ from dragoman.core.weights import weigh
 from dragoman.engine.background import Background
 from dragoman.engine.limits import Limits
 from dragoman.engine.live import Live, Lives
-from dragoman.model.errors import Busy, Conflict, HandlerChanged, InvalidParams, OutcomeUnknown, StoreError, StoreFull
+from dragoman.model.errors import (
+    AgentError,
+    Conflict,
+    HandlerChanged,
+    InvalidParams,
+    OutcomeUnknown,
+    StoreError,
+    StoreFull,
+)
 from dragoman.model.facts import AnyFact, Asked, Chunk, Created, Received, Resumed, Said, Stepped, Used
 from dragoman.model.messages import Artifact, Message, Part, Role
 from dragoman.model.operations import Principal
@@ -30,13 +38,18 @@ log = logging.getLogger("dragoman.turn")
 
 FAILED = "The agent failed while working on this task."
 TIMED_OUT = "The agent did not finish in time."
+TOO_MANY_HELD = "Too many questions wait for an answer here; send this again once some are answered."
 BACKOFF = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+
+
+class TooManyHeld(AgentError):
+    """No further question may keep a handler waiting in memory."""
 
 
 class Means:
     """What all turns of a process work with."""
 
-    __slots__ = ("background", "clock", "held", "ids", "limits", "lives", "replica", "store")
+    __slots__ = ("background", "clock", "draining", "held", "ids", "limits", "lives", "replica", "store")
 
     def __init__(
         self,
@@ -56,6 +69,7 @@ class Means:
         self.replica = replica
         self.background = background
         self.held = 0  # questions that wait in memory
+        self.draining = False  # nothing may wait in memory any more
 
 
 class Run:
@@ -165,6 +179,8 @@ class Run:
             return TaskState.REJECTED, _text(str(error)), None
         except (StoreFull, OutcomeUnknown):
             return TaskState.FAILED, _text("The task's results could not be stored."), None
+        except TooManyHeld:
+            return TaskState.FAILED, _text(TOO_MANY_HELD), None
         except Conflict:
             return None, (), None
         except Exception:
@@ -356,6 +372,11 @@ class Run:
     # --- what the handler calls
 
     @property
+    def holding(self) -> bool:
+        """Whether the handler does nothing but wait for the answer to its question."""
+        return self._answer is not None
+
+    @property
     def cancelled(self) -> bool:
         return self._stop in ("cancel", "timeout", "lost")
 
@@ -481,22 +502,25 @@ class Run:
             expires=now + self._means.limits.parked_ms,
         )
         if hold and self._means.held >= self._means.limits.held:
-            raise Busy("too many questions wait for an answer in memory")
+            raise TooManyHeld
         self._asking = True
-        try:
-            if hold:
-                self._answer = asyncio.get_running_loop().create_future()
-            await self._commit(fact, weigh(parts) + 300)
-            if self._answer is None:
-                raise Parked
-            self._means.held += 1
+        if not hold:
             try:
-                return await self._answer
+                await self._commit(fact, weigh(parts) + 300)
             finally:
-                self._means.held -= 1
-                self._answer = None
+                self._asking = False
+            raise Parked
+        self._answer = asyncio.get_running_loop().create_future()
+        self._means.held += 1
+        try:
+            await self._commit(fact, weigh(parts) + 300)
+            if self._means.draining:
+                self.stop("abandon")
+            return await self._answer
         finally:
+            self._answer = None
             self._asking = False
+            self._means.held -= 1
 
     def answer(self, message: Message | None) -> None:
         """The held question's answer was committed."""

@@ -26,8 +26,8 @@ from dragoman.model.errors import (
 )
 from dragoman.model.facts import AnyFact
 from dragoman.model.messages import Message
-from dragoman.model.operations import Call, SendMessage
-from dragoman.model.tasks import INTERRUPTED, Head, TaskState
+from dragoman.model.operations import Call, Principal, SendMessage
+from dragoman.model.tasks import INTERRUPTED, Head, Scope, TaskState
 from dragoman.ports import KeyRecord, Lifecycle, New, Query, Route
 
 log = logging.getLogger("dragoman.turn")
@@ -42,14 +42,25 @@ class Accepted(NamedTuple):
     seq: int
 
 
+class Reply(NamedTuple):
+    """A direct reply in the making, under its key: who repeats the request meanwhile gets the same one."""
+
+    digest: str
+    task: "asyncio.Task[Message]"
+
+
 class Sending:
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
         self._store = turns.store
         self._lives = turns.lives
+        self._replies: dict[tuple[Scope, str], Reply] = {}
 
     async def accept(self, call: Call, op: SendMessage) -> Accepted | Message:
-        """Commit the message. Only then does anybody learn of it."""
+        """Commit the message. Only then does anybody learn of it. A repeat gets what the first one got."""
+        key = _key(call, op, self._turns.clock.now())
+        if key is not None and (known := await self._store.key(call.scope, key.key)) is not None:
+            return await self._repeat(call, known, key)
         self._turns.admit()
         message = op.message
         if not message.message_id:
@@ -57,17 +68,20 @@ class Sending:
         if message.task_id:
             live = await self._lives.open(call.scope, message.task_id)
             if live is None:
-                return await self._unknown(call, op)
+                return await self._unknown(call, op, key)
         elif call.policy.resume_by_context and message.context_id:
             live = await self._asking(call, message.context_id)
         else:
             live = None
         if live is None:
-            return await self._begin(call, op)
+            return await self._begin(call, op, key)
         head = live.head
         if not head.terminal and (head.interrupted or call.policy.working == "queue"):
             try:
-                return await self._further(live, call, op)
+                return await self._further(live, call, op, key)
+            except KeyTaken as taken:
+                self._lives.unpin(live)
+                return await self._repeat(call, taken.record, key)
             except TaskOver:  # it is finished by now
                 self._lives.unpin(live)
                 if call.policy.terminal == "refuse":
@@ -80,17 +94,17 @@ class Sending:
             lifecycle.fits(head, message)
             if head.terminal and call.policy.terminal == "refuse":
                 raise lifecycle.over(head)
-        return await self._begin(call, op, context_id=head.context_id)
+        return await self._begin(call, op, key, context_id=head.context_id)
 
-    async def _unknown(self, call: Call, op: SendMessage) -> Accepted | Message:
+    async def _unknown(self, call: Call, op: SendMessage, key: KeyRecord | None) -> Accepted | Message:
         """The message names a task nobody of its owner has."""
         match call.policy.unknown:
             case "refuse":
                 raise TaskNotFound(op.message.task_id)
             case "adopt":
-                return await self._begin(call, op, id=op.message.task_id)
+                return await self._begin(call, op, key, id=op.message.task_id)
             case "fresh":
-                return await self._begin(call, op)
+                return await self._begin(call, op, key)
 
     async def _asking(self, call: Call, context_id: str) -> Live | None:
         """The only task of that context that waits for an answer. Raises when it is not the only one."""
@@ -107,7 +121,9 @@ class Sending:
 
     # --- a new task
 
-    async def _begin(self, call: Call, op: SendMessage, *, id: str = "", context_id: str = "") -> Accepted | Message:
+    async def _begin(
+        self, call: Call, op: SendMessage, key: KeyRecord | None, *, id: str = "", context_id: str = ""
+    ) -> Accepted | Message:
         """What the message begins: a task, or a direct reply. `context_id` is for messages that name none."""
         message = op.message
         if message.task_id or (context_id and not message.context_id):
@@ -116,16 +132,17 @@ class Sending:
         route = agent.route(op.message, op.metadata)
         if route.direct:
             modes.admit(op.message.parts, agent.profile.accepts)
-            return await self._direct(call, op, route)
-        return await self._create(call, op, route, id)
+            return await self._direct(call, op, route, key)
+        return await self._create(call, op, route, key, id)
 
-    async def _create(self, call: Call, op: SendMessage, route: Route, id: str) -> Accepted | Message:
+    async def _create(
+        self, call: Call, op: SendMessage, route: Route, key: KeyRecord | None, id: str
+    ) -> Accepted | Message:
         turns, scope = self._turns, call.scope
         modes.admit(op.message.parts, turns.agent(scope.agent).profile.accepts)
         uid = turns.ids.uid()
         now = turns.clock.now()
         context_id = op.message.context_id or turns.ids.uid()
-        key = self._key(call, op, now, uid)
         guard = New(id=id or uid, context_id=context_id, origin=call.origin, key=key)
         message = _addressed(op.message, guard.id, context_id)
         created = lifecycle.created(op, message, call.extensions, now)
@@ -155,9 +172,7 @@ class Sending:
 
     async def _uncreated(self, call: Call, guard: New, error: BaseException) -> Accepted | Message:
         if isinstance(error, KeyTaken):
-            record = error.record
-            assert isinstance(record, KeyRecord), "the store says for what the key was used"
-            return await self._repeat(call, record, guard.key)
+            return await self._repeat(call, error.record, guard.key)
         if isinstance(error, Conflict):
             raise InvalidParams(f"the id {guard.id} is taken; choose another", "message.taskId") from error
         if isinstance(error, OutcomeUnknown):
@@ -173,7 +188,7 @@ class Sending:
 
     # --- a message to a task
 
-    async def _further(self, live: Live, call: Call, op: SendMessage) -> Accepted:
+    async def _further(self, live: Live, call: Call, op: SendMessage, key: KeyRecord | None) -> Accepted:
         turns = self._turns
         while True:
             head = live.head
@@ -188,45 +203,59 @@ class Sending:
                 facts = lifecycle.answered(head, fact, now, turns.replica)
             else:
                 facts = (lifecycle.received(op, message, call.extensions, now),)
-            go_on = partial(self._answer, live, head, message, call) if placement == "answer" else None
+            answers = placement == "answer"
+            go_on = partial(self._go_on, live, head, call.principal, message) if answers else None
             try:
-                guard = Lifecycle(head.version)
+                guard = Lifecycle(head.version, key)
                 done = await self._lives.append(live, facts, guard, weigh_message(message) + 120, go_on)
                 return Accepted(live, done.first)
             except Conflict:
+                if key is not None and (known := await self._store.key(call.scope, key.key)) is not None:
+                    raise KeyTaken(known) from None  # what moved the task was the same request
                 if live.head.version == head.version:
                     await turns.catch_up(live)
             except OutcomeUnknown:
                 await turns.catch_up(live)
-                if placement == "answer" and live.head.version > head.version:
-                    self._answer(live, head, message, call)
+                if answers and live.head.version > head.version:
+                    self._go_on(live, head, call.principal, message)
                 raise
 
-    def _answer(self, live: Live, head: Head, message: Message, call: Call) -> None:
+    async def authorized(self, live: Live) -> None:
+        """What the task waits for in auth-required came by another way than a message. Does nothing to a task that
+        waits for no authorization."""
+        turns = self._turns
+        while (head := live.head).state is TaskState.AUTH_REQUIRED:
+            turns.admit()
+            await self._lives.folded(live)
+            fact = lifecycle.authorized(head, turns.clock.now(), turns.replica)
+            go_on = partial(self._go_on, live, head, Principal(id=head.scope.owner), None)
+            try:
+                await self._lives.append(live, (fact,), Lifecycle(head.version), 60, go_on)
+                return
+            except Conflict:
+                if live.head.version == head.version:
+                    await turns.catch_up(live)
+
+    def _go_on(self, live: Live, head: Head, principal: Principal, answer: Message | None) -> None:
         """The answer is committed: hand it to the handler that waits, or run the handler again."""
         if not head.held:
-            self._turns.background.spawn(self._turns.replay(live, call.principal))
+            self._turns.background.spawn(self._turns.replay(live, principal))
         elif live.run is not None:
-            live.run.answer(message)
+            live.run.answer(answer)
 
     # --- repeats
 
-    def _key(self, call: Call, op: SendMessage, now: int, uid: str = "") -> KeyRecord | None:
-        key = call.idempotency_key or op.configuration.idempotency_key
-        if not key:
-            return None
-        return KeyRecord(key=key, digest=_fingerprint(op), uid=uid, at=now)
-
-    async def _repeat(self, call: Call, record: KeyRecord, asked: KeyRecord | None) -> Accepted | Message:
+    async def _repeat(self, call: Call, record: object, asked: KeyRecord | None) -> Accepted | Message:
         """The key was used before: the same request gets the same task (or message) again."""
-        if asked is None or record.digest != asked.digest:
-            raise InvalidParams("was used before with a different message; use a new key", "idempotencyKey")
+        assert isinstance(record, KeyRecord), "the store says for what the key was used"
+        _alike(record.digest, asked)
         if record.message is not None:
             return record.message
         head = await self._store.head(call.scope, record.uid)
         live = await self._lives.open(call.scope, head.id) if head is not None else None
         if live is None:
             raise TaskNotFound(record.uid)
+        await self._lives.landed(live)
         return Accepted(live, 1)
 
     async def resume(self, call: Call, op: SendMessage) -> tuple[Live, int]:
@@ -250,18 +279,19 @@ class Sending:
 
     # --- direct replies
 
-    async def _direct(self, call: Call, op: SendMessage, route: Route) -> Message:
-        turns = self._turns
-        key = self._key(call, op, turns.clock.now())
-        if key is not None:
-            known = await self._store.key(call.scope, key.key)
-            if known is not None:
-                again = await self._repeat(call, known, key)
-                if isinstance(again, Message):
-                    return again
-                self._lives.unpin(again.live)
-                raise InvalidParams("was used before for a task; use a new key", "idempotencyKey")
-        return await turns.background.owned(self._reply(call, op, route, key))
+    async def _direct(self, call: Call, op: SendMessage, route: Route, key: KeyRecord | None) -> Message:
+        work = self._reply(call, op, route, key)
+        if key is None:
+            return await asyncio.shield(self._turns.background.own(work))
+        place = (call.scope, key.key)
+        pending = self._replies.get(place)
+        if pending is None:
+            pending = self._replies[place] = Reply(key.digest, self._turns.background.own(work))
+            pending.task.add_done_callback(lambda _: self._replies.pop(place))
+        else:
+            work.close()
+            _alike(pending.digest, key)
+        return await asyncio.shield(pending.task)
 
     async def _reply(self, call: Call, op: SendMessage, route: Route, key: KeyRecord | None) -> Message:
         turns = self._turns
@@ -279,8 +309,16 @@ class Sending:
         reply = replace(
             reply, context_id=reply.context_id or context_id, message_id=reply.message_id or turns.ids.uid()
         )
-        if key is not None:
-            await self._store.keep_key(call.scope, KeyRecord(key.key, key.digest, "", reply, key.at))
+        if key is None:
+            return reply
+        try:
+            await self._store.keep_key(call.scope, replace(key, message=reply))
+        except KeyTaken as taken:  # somewhere else, while we asked the agent
+            again = await self._repeat(call, taken.record, key)
+            if isinstance(again, Message):
+                return again
+            self._lives.unpin(again.live)
+            raise InvalidParams("was used before for a task; use a new key", "idempotencyKey") from None
         return reply
 
 
@@ -302,6 +340,17 @@ def _addressed(message: Message, task_id: str, context_id: str) -> Message:
 def _named_alike(kept: Message, wanted: Message) -> Message:
     """A kept message without the id it was given here, for comparison with one that came without."""
     return kept if wanted.message_id else replace(kept, message_id="")
+
+
+def _key(call: Call, op: SendMessage, now: int) -> KeyRecord | None:
+    """The request's idempotency key, if it has one. The digest is of the request as it came."""
+    key = call.idempotency_key or op.configuration.idempotency_key
+    return KeyRecord(key=key, digest=_fingerprint(op), at=now) if key else None
+
+
+def _alike(digest: str, asked: KeyRecord | None) -> None:
+    if asked is None or digest != asked.digest:
+        raise InvalidParams("was used before with a different message; use a new key", "idempotencyKey")
 
 
 def _fingerprint(op: SendMessage) -> str:

@@ -25,15 +25,23 @@ Context = tuple[Scope, str]
 
 
 class Waiting:
-    """A task whose first turn waits until its context is free."""
+    """A turn that waits until its context is free: a task's first one, or (with a journal) one that runs again."""
 
-    __slots__ = ("live", "principal", "route", "source")
+    __slots__ = ("journal", "live", "principal", "route", "source")
 
-    def __init__(self, live: Live, route: Route, source: Created | Received, principal: Principal) -> None:
+    def __init__(
+        self,
+        live: Live,
+        route: Route,
+        source: Created | Received,
+        principal: Principal,
+        journal: Journal | None = None,
+    ) -> None:
         self.live = live
         self.route = route
         self.source = source
         self.principal = principal
+        self.journal = journal
 
 
 class Turns:
@@ -86,8 +94,6 @@ class Turns:
         agent = self.agent(live.head.scope.agent)
         run = Run(self._means, live, agent, route, source, principal=principal, journal=journal)
         self.runs.add(run)
-        if route.serialize:
-            self._queues.setdefault((live.head.scope, live.head.context_id), deque())
         driving = asyncio.get_running_loop().create_task(self._drive(run, live), context=contextvars.Context())
         run.start(driving)
 
@@ -102,13 +108,16 @@ class Turns:
         finally:
             self._ended(run, live)
 
+    def taken(self, scope: Scope, context_id: str, route: Route) -> bool:
+        """Whether another turn of the context runs, and this one minds."""
+        return bool(route.serialize) and (scope, context_id) in self._queues
+
     def must_wait(self, scope: Scope, context_id: str, route: Route) -> bool:
         """Whether the context is taken. If it is free it is taken now: begin a turn in it, or `free` it."""
-        if not route.serialize:
-            return False
-        if (scope, context_id) in self._queues:
+        if self.taken(scope, context_id, route):
             return True
-        self._queues[scope, context_id] = deque()
+        if route.serialize:
+            self._queues[scope, context_id] = deque()
         return False
 
     def free(self, scope: Scope, context_id: str, route: Route) -> None:
@@ -117,7 +126,7 @@ class Turns:
             self._start_waiting((scope, context_id))
 
     def queue(self, waiting: Waiting) -> None:
-        """Start this task's first turn when its context is free, which it may have become while the task was committed.
+        """Start this turn when its context is free, which it may have become while the task was committed.
         Keeps the task pinned."""
         waiting.live.pins += 1
         context = (waiting.live.head.scope, waiting.live.head.context_id)
@@ -147,7 +156,11 @@ class Turns:
             after = entries[-1].seq
         source = await self._message(head, journal.of)
         route = self.agent(head.scope.agent).route(source.message, source.metadata)
-        if (live.head.turn, live.head.epoch) == (head.turn, head.epoch) and not live.head.terminal:
+        if not _current(live, head):
+            return
+        if self.must_wait(head.scope, head.context_id, route):
+            self.queue(Waiting(live, route, source, principal, journal))
+        else:
             self.begin(live, route, source, principal, journal)
 
     async def source(self, head: Head) -> Created | Received:
@@ -169,7 +182,9 @@ class Turns:
         """The turn is over, and its last append began the next one."""
         try:
             route = self.agent(live.head.scope.agent).route(source.message, source.metadata)
-        except CallerError:
+        except Exception as error:  # the message is in the task's log: some skill has to take it
+            if not isinstance(error, CallerError):
+                log.exception("the agent could not choose a skill", extra={"a2a.task.id": live.head.id})
             route = run.route
         self.begin(live, route, source, run.principal)
 
@@ -197,6 +212,11 @@ class Turns:
         live = waiting.live
         began = False
         try:
+            if waiting.journal is not None:
+                if not live.head.terminal and not self.stopping:
+                    self.begin(live, waiting.route, waiting.source, waiting.principal, waiting.journal)
+                    began = True
+                return
             while not live.head.terminal and not self.stopping:
                 now = self.clock.now()
                 fact = lifecycle.started(now, self.ids.uid(), live.head.epoch + 1, replica=self.replica)
@@ -279,6 +299,7 @@ class Turns:
 
     async def catch_up(self, live: Live) -> None:
         """The store knows more than this process does: take over its head."""
+        await self.lives.landed(live)
         head = await self.store.head(live.head.scope, live.head.uid)
         if head is not None:
             self.lives.overtake(live, head)
@@ -302,20 +323,38 @@ class Turns:
     # --- shutting down
 
     async def drain(self, seconds: float) -> None:
-        """Start nothing more and let running turns end; what still runs then is abandoned to the next start."""
-        self.stopping = True
+        """Start nothing more and let running turns end. What still runs then is abandoned, and so is at once what only
+        waits for somebody: their claims are released, the next start decides."""
+        self.stopping = self._means.draining = True
+        mine = {run.uid: run for run in self.runs}
+        for run in mine.values():
+            if run.holding:
+                run.stop("abandon")
         if self.runs and seconds > 0:
             self._idle = asyncio.Event()
             try:
                 await asyncio.wait_for(self._idle.wait(), seconds)
             except TimeoutError:
                 log.warning("%d turns did not end in %g s and are left to the next start", len(self.runs), seconds)
+        await self._abandon(1)
+        still = {run.uid for run in self.runs}
+        if gone := [uid for uid in mine if uid not in still]:
+            await self.store.release(self.replica, gone)
 
-    async def close(self) -> None:
-        self.stopping = True
+    async def _abandon(self, seconds: float) -> None:
+        """Stop what runs, after what it emitted is written; whoever ignores that is not waited for any longer."""
         for run in list(self.runs):
             run.stop("abandon")
         tasks = [run.task for run in self.runs if run.task is not None]
         if tasks:
-            await asyncio.wait(tasks, timeout=5)
+            await asyncio.wait(tasks, timeout=seconds)
+
+    async def close(self) -> None:
+        self.stopping = True
+        await self._abandon(5)
         await self.background.close(5)
+
+
+def _current(live: Live, head: Head) -> bool:
+    """Whether the turn a head was read of is still the one to run."""
+    return (live.head.turn, live.head.epoch) == (head.turn, head.epoch) and not live.head.terminal
