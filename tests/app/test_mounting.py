@@ -10,7 +10,9 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 from starlette.applications import Starlette
-from starlette.routing import Mount
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Mount, Route
 
 import dragoman
 from dragoman.app.mounting import Application
@@ -157,6 +159,43 @@ async def test_a_stream_under_a_host_ends_with_the_task_and_a_client_that_leaves
         await exchange.close()
         async with calling(host) as client:
             assert heard(await client.post("/desk/message:send", json=saying("again"))) == "Echo: again"
+
+
+async def test_a_callback_route_of_the_host_resumes_a_task_that_waits_for_it() -> None:
+    agent = echo()
+
+    @agent.skill
+    async def guarded(turn: dragoman.Turn) -> str:
+        answer = await turn.require_auth(f"https://login.example/?state={turn.task_id}")
+        return "signed in" if answer is None else answer.text
+
+    async with serving(agent, echo("Other")) as app:
+
+        async def callback(request: Request) -> PlainTextResponse:
+            try:
+                task = await app.resume(request.query_params["state"])
+            except dragoman.errors.TaskNotFound:
+                return PlainTextResponse("unknown", 404)
+            assert task.status is not None and task.status.state is dragoman.TaskState.WORKING
+            return PlainTextResponse("You may close this window.")
+
+        host = Starlette(routes=[Route("/callback", callback), Mount("/desk", app)])
+        async with calling(host) as client:
+            message = saying("x") | {"metadata": {"skill": "guarded"}}
+            task = (await client.post("/desk/message:send", json=message)).json()["task"]
+            assert task["status"]["state"] == "TASK_STATE_AUTH_REQUIRED"
+            assert (await client.get(f"/callback?state={task['id']}")).status_code == 200
+            assert (await client.get("/callback?state=nobody")).status_code == 404
+            async with asyncio.timeout(5):
+                while (task := (await client.get(f"/desk/tasks/{task['id']}")).json())["status"]["state"].endswith(
+                    "ING"
+                ):
+                    await asyncio.sleep(0)
+            assert task["artifacts"][0]["parts"][0]["text"] == "signed in"
+        with pytest.raises(dragoman.errors.TaskNotFound):
+            await app.resume(task["id"], agent="other")
+        with pytest.raises(dragoman.errors.TaskNotFound):
+            await app.resume(task["id"], owner="eve")
 
 
 async def test_several_agents_live_under_their_slugs_and_the_first_at_the_root() -> None:

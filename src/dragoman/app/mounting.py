@@ -13,9 +13,10 @@ from typing import Any
 from dragoman.app import checks, wiring
 from dragoman.app.settings import Settings
 from dragoman.app.sources import resolve
+from dragoman.model.tasks import Scope, Task
 from dragoman.ports import Agent
 
-Scope = MutableMapping[str, Any]
+Connection = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
@@ -43,7 +44,7 @@ class Application:
         self._starting: asyncio.Lock | None = None
         self._works: wiring.Works | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._run_lifespan(receive, send)
             return
@@ -87,6 +88,16 @@ class Application:
         finally:
             self._works = None
             await works.close()
+
+    async def resume(self, task_id: str, *, agent: str = "", tenant: str = "", owner: str = "") -> Task:
+        """The authorization a task waits for was given elsewhere: its turn goes on. The task as it is then.
+
+        For a callback route of the host's, after it found out who calls: with several agents `agent` is the slug,
+        `tenant` and `owner` (the caller's principal id) are those of the task. Saying it twice changes nothing. Raises
+        TaskNotFound.
+        """
+        works = self._works or await self.start()
+        return await works.resume(Scope(agent or next(iter(self.agents)), tenant, owner), task_id)
 
     @asynccontextmanager
     async def lifespan(self, app: object = None) -> AsyncGenerator[None]:

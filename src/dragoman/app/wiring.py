@@ -16,6 +16,7 @@ from dragoman.engine.engine import Engine
 from dragoman.engine.limits import Limits
 from dragoman.gateway.gateway import Gateway
 from dragoman.gateway.settings import GatewaySettings
+from dragoman.model.tasks import Scope, Task
 from dragoman.ports import Agent, Screen, Store
 from dragoman.push.screen import AddressScreen
 from dragoman.server.asgi import Site
@@ -175,6 +176,9 @@ class Works:
     async def drain(self, seconds: float) -> None:
         self.site.readiness.stage = "stopping"
         await self._engine.drain(seconds)
+
+    async def resume(self, scope: Scope, task_id: str) -> Task:
+        return (await self._engine.resume(scope, task_id)).task
 
     async def close(self) -> None:
         await self._engine.close()

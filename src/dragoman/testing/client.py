@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from os import PathLike, fspath
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import uuid4
 
 import msgspec
@@ -14,8 +14,11 @@ from dragoman.agents.content import parts_of
 from dragoman.model.messages import Artifact, Message, Role
 from dragoman.model.tasks import Task, TaskState
 from dragoman.testing.events import Event, Outcome, RpcError, TaskList
-from dragoman.testing.inprocess import App, Exchange, Lifespan, Response
+from dragoman.testing.inprocess import Exchange, Lifespan, Response
 from dragoman.testing.sse import Frame, Frames
+
+if TYPE_CHECKING:
+    from dragoman.app.mounting import Application
 
 T = TypeVar("T")
 MEMORY = "memory://"
@@ -53,7 +56,7 @@ class Client:
         self._headers = dict(headers or {})
         self._timeout = timeout
         self._settings: dict[str, Any] = {"drain": 0, **settings}
-        self._app: App | None = None
+        self._app: Application | None = None
         self._lifespan: Lifespan | None = None
         self._calls = 0
         self._open: set[Exchange] = set()
@@ -132,6 +135,10 @@ class Client:
     async def cancel(self, task: Task | str) -> Task:
         return await self.call("CancelTask", {"id": _id(task)}, Task)
 
+    async def resume(self, task: Task | str) -> Task:
+        """Say that the authorization the task waits for was given elsewhere."""
+        return await self._door().resume(_id(task))
+
     def subscribe(self, task: Task | str, *, cursor: str = "") -> AsyncIterator[Event]:
         """Read a task's events; with a cursor, those after it."""
         headers = {"last-event-id": cursor} if cursor else {}
@@ -207,7 +214,7 @@ class Client:
         async with asyncio.timeout(self._timeout):
             return await anext(chunks, None)
 
-    def _door(self) -> App:
+    def _door(self) -> "Application":
         if self._app is None:
             raise RuntimeError("The client serves only inside its `async with`")
         return self._app
