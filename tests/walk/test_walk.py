@@ -14,7 +14,7 @@ MOST_FILES = 20
 MOST_CALLS = 90
 MOST_SWAPPED = 2
 MOST_LINES = 700
-MOST_LAG = 3  # so that not every function that is renamed or split is a change of the page
+MOST_LAG = 5  # so that not every function that is split elsewhere is a change of the page
 
 
 @pytest.fixture(scope="module")
