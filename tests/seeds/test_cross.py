@@ -67,6 +67,7 @@ def test_a_working_task_is_read_and_streamed(base: str, pair: tuple[Tongue, Tong
                 end = events.until(state="completed")
                 assert end.kind == "status" and end.final
                 assert events.rest() == [] and events.behind == events.whose.behind
+                assert "".join(event.text for event in events.seen) == "first second"
     done = other.reads(base, read, whose)
     assert (done.id, done.context, done.state, done.text) == (id, read.context, "completed", "first second")
     code = other.cancel_completed if whose is other else whose.cancel_completed

@@ -98,10 +98,25 @@ def write_item(value: View | Message) -> bytes:
     return _encode(_said(value)) if isinstance(value, Message) else write_task(value)
 
 
-def _first(style: Style, value: View | Message) -> bytes:
-    """A stream begins with the status as it stands, or is the one message there will be."""
+def _first(style: Style, value: View | Message) -> bytes | tuple[bytes, ...]:
+    """A stream begins with the status as it stands, or is the one message there will be. Who takes it up again while
+    the task works is told what came before."""
     if isinstance(value, Message):
         return _spoken(value.parts) if style == "literal" else write_item(value) + b',"kind":"message"'
+    state = _state(style, value)
+    if value.task.status is None or value.task.status.state in TERMINAL | INTERRUPTED:
+        return state
+    ref = TaskRef(value.uid, value.task.id, value.task.context_id, value.origin)
+    encode = _literal(ref) if style == "literal" else _superset(ref)
+    delivered = (
+        encode(Chunk(at=value.status_at, n=place, artifact=artifact), False)
+        for place, artifact in enumerate(value.task.artifacts)
+    )
+    pieces = (piece if isinstance(piece, tuple) else (piece,) for piece in delivered)
+    return (state, *(frame for piece in pieces for frame in piece if frame))
+
+
+def _state(style: Style, value: View) -> bytes:
     status = _answered(value)
     if style == "literal":
         return _changed(value.task.id, status)
