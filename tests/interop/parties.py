@@ -18,11 +18,12 @@ PATIENCE = 60.0  # a driver gives up on an operation long before
 
 
 class Party(NamedTuple):
-    """One client, in one version, over one binding; with a profile, at the mount that profile's card names first."""
+    """One client, in one version, over one binding; at a mount, or at the one that a profile's card names first."""
 
     name: str
     binding: str
     profile: str = ""
+    mount: str = ""
 
     @property
     def version(self) -> str:
@@ -31,12 +32,13 @@ class Party(NamedTuple):
 
     @property
     def label(self) -> str:
-        where = f"-{self.profile}" if self.profile else ""
+        where = (f"-{self.profile}" if self.profile else "") + self.mount.replace("/", "-")
         return f"{self.name}-{self.binding.lower().replace('http+json', 'rest')}{where}"
 
     def command(self, base: str) -> tuple[list[str], Path]:
         """What to run, and where."""
-        where = [PRESETS[self.profile].primary[0]] if self.profile else []
+        path = self.mount or (PRESETS[self.profile].primary[0] if self.profile else "")
+        where = [path] if path else []
         driver, pins = HERE / "drivers" / self.name, HERE / "environments"
         if self.name.startswith("py"):
             interpreter = environments.python(self.name, pins / f"{self.name}.txt")

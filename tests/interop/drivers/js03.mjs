@@ -1,18 +1,23 @@
 // Drives an agent with the JavaScript client of protocol 0.3, @a2a-js/sdk 0.3.x.
 //
-//     node js03.mjs BASE_URL BINDING      BINDING: JSONRPC | HTTP+JSON
+//     node js03.mjs BASE_URL BINDING [PATH]      BINDING: JSONRPC | HTTP+JSON; PATH: keep to the interface there
 
 import { randomUUID } from 'node:crypto';
 import { filled, gather, load, run } from './session.mjs';
 
 const { AgentCardResolver, ClientFactory, ClientFactoryOptions } = load('@a2a-js/sdk/client');
-const [base, binding] = process.argv.slice(2);
+const [base, binding, path] = process.argv.slice(2);
+
+async function connect() {
+  const options = ClientFactoryOptions.createFrom(ClientFactoryOptions.default, { preferredTransports: [binding] });
+  const factory = new ClientFactory(options);
+  if (!path) return factory.createFromUrl(base);
+  const card = await AgentCardResolver.default.resolve(base);
+  return factory.createFromAgentCard({ ...card, url: base + path, preferredTransport: binding, additionalInterfaces: [] });
+}
 
 let connected;
-const client = () =>
-  (connected ??= new ClientFactory(
-    ClientFactoryOptions.createFrom(ClientFactoryOptions.default, { preferredTransports: [binding] }),
-  ).createFromUrl(base));
+const client = () => (connected ??= connect());
 
 function readPart(part) {
   if (part.kind === 'text') return { text: part.text };
@@ -69,6 +74,14 @@ const request = ({ parts, task, context, wait }) => ({
 
 const cancel = async ({ task }) => taskOf(await (await client()).cancelTask({ id: task }));
 
+const send = async (given) => eventOf(await (await client()).sendMessage(request({ wait: true, ...given })));
+
+// What is done while a stream is read: cancel its task at once, or answer its question.
+const reaction = ({ cancel_it, answer }) => async (event, first) => {
+  if (cancel_it && first) await cancel(event);
+  if (answer && event.state === 'input-required') await send({ parts: answer, task: event.task });
+};
+
 await run(
   {
     async card() {
@@ -84,9 +97,9 @@ await run(
         ],
       };
     },
-    send: async (given) => eventOf(await (await client()).sendMessage(request({ wait: true, ...given }))),
+    send,
     stream: async (given) =>
-      gather((await client()).sendMessageStream(request(given)), eventOf, given.cancel_it ? cancel : undefined),
+      gather((await client()).sendMessageStream(request(given)), eventOf, reaction(given)),
     resubscribe: async ({ task }) => gather((await client()).resubscribeTask({ id: task }), eventOf),
     get: async ({ task, history }) => taskOf(await (await client()).getTask({ id: task, historyLength: history })),
     cancel,

@@ -90,6 +90,17 @@ const request = ({ parts, task = '', context = '', wait = true }) => ({
 
 const cancel = async ({ task }) => taskOf(await (await client()).cancelTask({ tenant: '', id: task, metadata: undefined }));
 
+async function send(given) {
+  const result = await (await client()).sendMessage(request(given));
+  return 'status' in result ? taskOf(result) : messageOf(result);
+}
+
+// What is done while a stream is read: cancel its task at once, or answer its question.
+const reaction = ({ cancel_it, answer }) => async (event, first) => {
+  if (cancel_it && first) await cancel(event);
+  if (answer && event.state === 'input-required') await send({ parts: answer, task: event.task });
+};
+
 await run(
   {
     async card() {
@@ -102,12 +113,9 @@ await run(
         interfaces: found.supportedInterfaces.map((each) => [each.protocolBinding, each.protocolVersion]),
       };
     },
-    async send(given) {
-      const result = await (await client()).sendMessage(request(given));
-      return 'status' in result ? taskOf(result) : messageOf(result);
-    },
+    send,
     stream: async (given) =>
-      gather((await client()).sendMessageStream(request(given)), eventOf, given.cancel_it ? cancel : undefined),
+      gather((await client()).sendMessageStream(request(given)), eventOf, reaction(given)),
     resubscribe: async ({ task }) => gather((await client()).resubscribeTask({ tenant: '', id: task }), eventOf),
     get: async ({ task, history }) => taskOf(await (await client()).getTask({ tenant: '', id: task, historyLength: history })),
     cancel,

@@ -1,6 +1,6 @@
 """Drives an agent with the Python client of protocol 0.3, a2a-sdk 0.3.x.
 
-python py03.py BASE_URL BINDING      BINDING: JSONRPC | HTTP+JSON
+python py03.py BASE_URL BINDING [PATH]      BINDING: JSONRPC | HTTP+JSON; PATH: keep to the interface there
 """
 
 import sys
@@ -14,7 +14,7 @@ from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 from a2a.utils import signing
 from jwt import PyJWK
 
-base, binding = sys.argv[1:3]
+base, binding, path = [*sys.argv[1:], ""][:3]
 clients: dict[str, Any] = {}
 
 
@@ -23,6 +23,8 @@ async def client(*, streaming: bool = True) -> Any:
     if key not in clients:
         http = httpx.AsyncClient(timeout=25)
         found = await A2ACardResolver(http, base).get_agent_card()
+        if path:
+            found.url, found.preferred_transport, found.additional_interfaces = base + path, binding, None
         config = ClientConfig(
             streaming=streaming, httpx_client=http, supported_transports=[binding], use_client_preference=True
         )
@@ -125,9 +127,21 @@ async def send(parts: list[dict[str, Any]], task: str = "", context: str = "", w
     return only
 
 
-async def stream(parts: list[dict[str, Any]], task: str = "", context: str = "", cancel_it: bool = False) -> Any:
+async def stream(
+    parts: list[dict[str, Any]],
+    task: str = "",
+    context: str = "",
+    cancel_it: bool = False,
+    answer: list[dict[str, Any]] | None = None,
+) -> Any:
+    async def react(seen: dict[str, Any], first: bool) -> None:
+        if cancel_it and first:
+            await cancel(seen["task"])
+        if answer and seen.get("state") == "input-required":
+            await send(answer, seen["task"])
+
     items = (await client()).send_message(message(parts, task, context))
-    return await session.gather(items, event, cancel if cancel_it else None)
+    return await session.gather(items, event, react)
 
 
 async def resubscribe(task: str) -> Any:

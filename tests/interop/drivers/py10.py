@@ -147,9 +147,21 @@ async def send(parts: list[dict[str, Any]], task: str = "", context: str = "", w
     return only
 
 
-async def stream(parts: list[dict[str, Any]], task: str = "", context: str = "", cancel_it: bool = False) -> Any:
+async def stream(
+    parts: list[dict[str, Any]],
+    task: str = "",
+    context: str = "",
+    cancel_it: bool = False,
+    answer: list[dict[str, Any]] | None = None,
+) -> Any:
+    async def react(seen: dict[str, Any], first: bool) -> None:
+        if cancel_it and first:
+            await cancel(seen["task"])
+        if answer and seen.get("state") == "input-required":
+            await send(answer, seen["task"])
+
     items = (await client()).send_message(request(parts, task, context, True))
-    return await session.gather(items, event, cancel if cancel_it else None)
+    return await session.gather(items, event, react)
 
 
 async def resubscribe(task: str) -> Any:

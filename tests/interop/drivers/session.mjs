@@ -24,13 +24,13 @@ export async function run(operations, codeOf) {
   }
 }
 
-// Every event of a stream as plain data, and the error that ended it early, if one did.
-export async function gather(stream, describe, afterFirst) {
+// Every event of a stream as plain data, and the error that ended it early, if one did. `react` sees each as it comes.
+export async function gather(stream, describe, react) {
   const events = [];
   try {
     for await (const item of stream) {
       events.push(describe(item));
-      if (events.length === 1 && afterFirst) await afterFirst({ task: events[0].task });
+      await react?.(events.at(-1), events.length === 1);
     }
   } catch (error) {
     if (events.length === 0) throw error;

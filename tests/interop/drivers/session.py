@@ -32,15 +32,18 @@ async def _loop(operations: Mapping[str, Operation], code_of: Callable[[Exceptio
 
 
 async def gather(
-    stream: Any, describe: Callable[[Any], dict[str, Any]], after_first: Callable[[str], Awaitable[Any]] | None = None
+    stream: Any,
+    describe: Callable[[Any], dict[str, Any]],
+    react: Callable[[dict[str, Any], bool], Awaitable[Any]] | None = None,
 ) -> dict[str, Any]:
-    """Every event of a stream as plain data, and the error that ended it early, if one did."""
+    """Every event of a stream as plain data, and the error that ended it early, if one did. `react` sees each as it
+    comes, and whether it is the first."""
     events: list[dict[str, Any]] = []
     try:
         async for item in stream:
             events.append(describe(item))
-            if len(events) == 1 and after_first is not None:
-                await after_first(events[0]["task"])
+            if react is not None:
+                await react(events[-1], len(events) == 1)
     except Exception as error:  # a dropped socket is a result here, not a failure
         if not events:
             raise
