@@ -1,8 +1,7 @@
 """What the clients people really use do at the paths of the five systems, all on one server at once.
 
 The systems' own clients were made with @a2a-js/sdk 0.3.13; official clients of 1.0 meet Cortex in `test_clients`. Each
-mount answers in its system's way, which is to be seen
-through an official client as well: `MANNERS` has what differs.
+mount answers in its system's way, which is to be seen through an official client as well: `MANNERS` has what differs.
 """
 
 import json
