@@ -69,12 +69,10 @@ def test_a_list_is_of_everything_unless_less_is_asked_for() -> None:
     assert asked(call("ListTasks", {}, version="1.0"), ListTasks).page_size is None
 
 
-@pytest.mark.parametrize(("wire", "whole"), [(STYLES[0], True), (STYLES[1], True), (STYLES[2], False)])
-def test_a_list_is_of_whole_tasks_unless_less_is_asked_for_or_frames_are_official(
-    wire: WireSettings, whole: bool
-) -> None:
-    for params, expected in (({}, whole), ({"includeArtifacts": False}, False), ({"includeArtifacts": True}, True)):
-        assert asked(call("ListTasks", params, path="/a2a", wire=wire), ListTasks).include_artifacts is expected
+def test_a_list_is_of_whole_tasks_unless_less_is_asked_for() -> None:
+    for params, whole in (({}, True), ({"includeArtifacts": False}, False), ({"includeArtifacts": True}, True)):
+        assert asked(call("ListTasks", params, path="/a2a"), ListTasks).include_artifacts is whole
+        assert asked(call("tasks/list", params), ListTasks).include_artifacts is whole
 
 
 @pytest.mark.parametrize("wire", STYLES[:2], ids=["superset", "literal"])

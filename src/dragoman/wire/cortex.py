@@ -11,12 +11,11 @@ from msgspec.structs import replace
 from dragoman.model import errors as e
 from dragoman.model.facts import AnyFact, Chunk, StatusFact
 from dragoman.model.messages import Artifact, Message, Role
-from dragoman.model.operations import ListTasks, Operation, TaskPage, TaskRef
+from dragoman.model.operations import TaskPage, TaskRef
 from dragoman.model.tasks import TaskState, TaskStatus, View
 from dragoman.wire import cards, liberal, p10
 from dragoman.wire.dialect import Dialect, Encode, both
 from dragoman.wire.errors import PLAIN, TABLE, Words
-from dragoman.wire.reading import parse
 from dragoman.wire.settings import Style, WireSettings
 
 _encode = msgspec.json.Encoder().encode
@@ -116,21 +115,6 @@ def literal(ref: TaskRef) -> Encode:
     return encode
 
 
-# --- reading ----------------------------------------------------------------------------------------------
-
-
-def _read(name: str, raw: bytes, wire: WireSettings) -> Operation:
-    return liberal.read(name, raw, wire) if name != "ListTasks" else _read_fields(name, parse(raw), wire, False)
-
-
-def _read_fields(name: str, fields: Any, wire: WireSettings, query: bool) -> Operation:
-    """Its lists are of whole tasks, unless a client of 1.0 says that it needs no artifacts."""
-    operation = liberal.read_whole_fields(name, fields, wire, query)
-    if isinstance(operation, ListTasks) and fields.get("includeArtifacts") is None:
-        return replace(operation, include_artifacts=True)
-    return operation
-
-
 def dialect(style: Style, wire: WireSettings) -> Dialect:
     union = style == "superset"
     exact = style == "literal"
@@ -139,8 +123,8 @@ def dialect(style: Style, wire: WireSettings) -> Dialect:
         name=f"cortex {style}",
         origin="cortex",
         methods=METHODS,
-        read=liberal.read_whole if style == "plain" else _read,
-        read_fields=liberal.read_whole_fields if style == "plain" else _read_fields,
+        read=liberal.read_whole,
+        read_fields=liberal.read_whole_fields,
         item=write_item if union else _literal_item if exact else p10.write_item,
         task=_bare if exact else p10.write_task,
         page=_literal_page if exact else p10.write_page,

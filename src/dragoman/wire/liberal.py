@@ -382,12 +382,16 @@ def read_fields(name: str, fields: Any, wire: WireSettings, query: bool) -> Oper
 
 
 def read_whole(name: str, raw: bytes, wire: WireSettings) -> Operation:
-    """As `read`, for systems whose lists are of everything unless a client asks for less."""
+    """As `read`, for systems whose lists are of everything, artifacts too, unless a client asks for less."""
     return read(name, raw, wire) if name != "ListTasks" else read_whole_fields(name, parse(raw), wire, False)
 
 
 def read_whole_fields(name: str, fields: Any, wire: WireSettings, query: bool) -> Operation:
     operation = read_fields(name, fields, wire, query)
-    if isinstance(operation, ListTasks) and operation.page_size is None:
-        return msgspec.structs.replace(operation, page_size=EVERYTHING)
-    return operation
+    if not isinstance(operation, ListTasks):
+        return operation
+    return msgspec.structs.replace(
+        operation,
+        page_size=EVERYTHING if operation.page_size is None else operation.page_size,
+        include_artifacts=operation.include_artifacts or fields.get("includeArtifacts") is None,
+    )

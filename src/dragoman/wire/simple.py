@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from dragoman.model import errors as e
 from dragoman.model.facts import AnyFact, Chunk, StatusFact
 from dragoman.model.messages import Artifact, Message, Role
-from dragoman.model.operations import ListTasks, Operation, Policy, TaskPage, TaskRef
+from dragoman.model.operations import Policy, TaskPage, TaskRef
 from dragoman.model.tasks import TaskState, TaskStatus, View
 from dragoman.wire import cards, k03, liberal
 from dragoman.wire.dialect import Dialect, Encode
@@ -196,18 +196,6 @@ def write_news(told: Told, types: tuple[str, ...]) -> bytes:
     return _encode(found)
 
 
-# --- reading ----------------------------------------------------------------------------------------------
-
-
-def read_fields(name: str, fields: Any, wire: WireSettings, query: bool) -> Operation:
-    operation = liberal.read_whole_fields(name, fields, wire, query)
-    return replace(operation, include_artifacts=True) if isinstance(operation, ListTasks) else operation
-
-
-def read(name: str, raw: bytes, wire: WireSettings) -> Operation:
-    return liberal.read(name, raw, wire) if name != "ListTasks" else read_fields(name, liberal.parse(raw), wire, False)
-
-
 def dialect(style: Style, wire: WireSettings, methods: dict[str, str] = METHODS) -> Dialect:
     return replace(
         k03.K03,
@@ -218,8 +206,8 @@ def dialect(style: Style, wire: WireSettings, methods: dict[str, str] = METHODS)
         exact=True,
         policy=POLICY,
         methods=methods,
-        read=read,
-        read_fields=read_fields,
+        read=liberal.read_whole,
+        read_fields=liberal.read_whole_fields,
         item=write_item,
         task=write_task,
         page=write_page,
