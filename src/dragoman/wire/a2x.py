@@ -174,6 +174,7 @@ def dialect(style: Style, wire: WireSettings) -> Dialect:
         origin="a2x",
         policy=Policy(
             first=False,
+            closes=TERMINAL | INTERRUPTED,
             follows=TERMINAL | INTERRUPTED,
             cancel_again=frozenset(),
             subscribe_terminal=True,

@@ -14,7 +14,7 @@ from dragoman.model import errors as e
 from dragoman.model.facts import AnyFact, Chunk, StatusFact
 from dragoman.model.messages import Artifact, Message, Role
 from dragoman.model.operations import Policy, TaskPage, TaskRef
-from dragoman.model.tasks import TaskState, TaskStatus, View
+from dragoman.model.tasks import INTERRUPTED, TERMINAL, TaskState, TaskStatus, View
 from dragoman.wire import cards, k03, liberal
 from dragoman.wire.dialect import Dialect, Encode
 from dragoman.wire.errors import Words
@@ -42,6 +42,7 @@ OWN = {name: METHODS[name] for name in METHODS if name not in k03.METHODS}
 WORDS = Words({e.ExtendedCardNotConfigured: -32004, e.ExtensionRequired: -32007, e.VersionNotSupported: -32008})
 POLICY = Policy(
     first=False,
+    closes=TERMINAL | INTERRUPTED,
     cancel_again=frozenset(),
     resume_by_context=True,
     single_hook=True,

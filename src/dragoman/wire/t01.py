@@ -47,11 +47,11 @@ WORDS = Words(
         e.VersionNotSupported: -32603,
     }
 )
-POLICY = Policy(first=False, cancel_again=frozenset(), unknown="adopt", single_hook=True)
+_CLOSING = TERMINAL | INTERRUPTED
+POLICY = Policy(first=False, closes=_CLOSING, cancel_again=frozenset(), unknown="adopt", single_hook=True)
 
 # Two states came later; the word they had is kept with the message.
 _NEWER = {TaskState.REJECTED: TaskState.FAILED, TaskState.AUTH_REQUIRED: TaskState.INPUT_REQUIRED}
-_CLOSING = TERMINAL | INTERRUPTED
 
 
 def _meta(metadata: JsonObject | None) -> JsonObject:
