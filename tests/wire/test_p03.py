@@ -201,7 +201,8 @@ class TestReading:
         assert asked(visit("GET", hooks), ListPush) == ListPush(task_id="t-77")
         assert asked(visit("GET", f"{hooks}/h-1"), GetPush) == GetPush(task_id="t-77", id="h-1")
         assert asked(visit("DELETE", f"{hooks}/h-1"), DeletePush) == DeletePush(task_id="t-77", id="h-1")
-        assert asked(visit("GET", "/v1/card"), GetExtendedCard) == GetExtendedCard()
+        for page in ("/v1/card", "/agent/authenticatedExtendedCard"):
+            assert asked(visit("GET", page), GetExtendedCard) == GetExtendedCard()
 
     @pytest.mark.parametrize(
         "body",

@@ -54,6 +54,7 @@ RESERVED = frozenset(
     }
 )
 _VERSION = re.compile(r"(\d{1,4}\.\d{1,4})(?:\.\d{1,9})*")
+_CARD_02 = "/agent/authenticatedExtendedCard"  # 0.2's extended card, before it was a method
 _MEDIA = ("application/json", "application/a2a+json")
 
 
@@ -123,6 +124,8 @@ def _place(path: str, version: str, mounts: Mounts) -> _Place:
     mount = mounts.get(path or "/")
     if mount is not None:
         return _Place(mount=mount)
+    if path == _CARD_02:
+        return _Place(dialect=P03, match=rest.match(["card"], "card"))
     first, *others = path[1:].split("/")
     modern = version.startswith("1.")
     if first == "v1" and not modern:
