@@ -7,6 +7,7 @@ import http.client
 import itertools
 import json
 import re
+import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any, NamedTuple
@@ -99,13 +100,16 @@ class Stream:
     def next(self) -> Frame | None:
         """The next event, or block of lines without a field; None once the server has ended the stream.
 
-        Raises TimeoutError when nothing comes within `WAIT`.
+        Raises TimeoutError when nothing comes within `WAIT`, but for comments.
         """
         lines: list[str] = []
+        end = time.monotonic() + WAIT
         while raw := self._response.readline():
             line = raw.decode().removesuffix("\n").removesuffix("\r")
             if line.startswith(":"):
                 self.comments.append(line)
+                if time.monotonic() > end:
+                    raise TimeoutError("nothing but comments came")
             elif line:
                 lines.append(line)
             elif lines:
