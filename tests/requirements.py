@@ -8,11 +8,11 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.manifest import a2x, coding, cortex, proto, semantics, simple, wire
+from tests.manifest import a2x, coding, cortex, proto, semantics, simple, t01, wire
 from tests.manifest.requirement import Requirement
 
 TESTS = Path(__file__).resolve().parent
-SOURCES = (wire, semantics, coding, cortex, simple, a2x, proto)
+SOURCES = (wire, semantics, coding, cortex, simple, a2x, proto, t01)
 ALL: tuple[Requirement, ...] = tuple(each for source in SOURCES for each in source.REQUIREMENTS)
 
 
