@@ -4,10 +4,8 @@ import pytest
 
 from dragoman.ports import Delivery
 from dragoman.push import lanes as module
-from dragoman.push.lanes import AHEAD, SLOW, Lane, Lanes
+from dragoman.push.lanes import AHEAD, SLOW, Begun, Lanes
 from tests.push.deliveries import delivery
-
-Begun = list[tuple[Lane, Delivery, bool]]
 
 
 def offered(lanes: Lanes, name: str, count: int = 1) -> int:
@@ -15,13 +13,13 @@ def offered(lanes: Lanes, name: str, count: int = 1) -> int:
     return sum(lanes.take(name, delivery()) for _ in range(count))
 
 
-def begun(lanes: Lanes, name: str = "a", count: int = 1) -> Begun:
+def begun(lanes: Lanes, name: str = "a", count: int = 1) -> list[Begun]:
     offered(lanes, name, count)
     return list(lanes.begin())
 
 
-def end(lanes: Lanes, attempts: Begun, *, answered: bool = True, seconds: float = 0.01) -> list[Delivery]:
-    return [each for lane, _, tried in attempts for each in lanes.end(lane, tried, answered=answered, seconds=seconds)]
+def end(lanes: Lanes, attempts: list[Begun], *, answered: bool = True, seconds: float = 0.01) -> list[Delivery]:
+    return [each for begun in attempts for each in lanes.end(begun, answered=answered, seconds=seconds)]
 
 
 def quick(lanes: Lanes, name: str, rounds: int = 10) -> None:
@@ -87,7 +85,7 @@ def test_a_receiver_that_does_not_answer_falls_back_to_one_and_gives_back_what_w
     running = begun(lanes, "a", 1000)
     assert len(running) == 8
     back = end(lanes, running[:1], answered=False)
-    assert len(back) == 8 * AHEAD - 8 and not any(lane.waiting for lane, *_ in running)
+    assert len(back) == 8 * AHEAD - 8 and not any(begun.lane.waiting for begun in running)
     assert not list(lanes.begin())
     end(lanes, running[1:], answered=False)
     assert offered(lanes, "a", 10) == 1
@@ -131,7 +129,7 @@ def test_receivers_take_turns() -> None:
         quick(lanes, name)
     offered(lanes, "a", 8)
     offered(lanes, "b", 8)
-    assert [lane.name for lane, _, _ in lanes.begin()] == ["a", "b", "a", "b"]
+    assert [begun.lane.name for begun in lanes.begin()] == ["a", "b", "a", "b"]
 
 
 def test_those_that_wait_for_a_first_try_come_before_the_quick_ones() -> None:
@@ -139,7 +137,7 @@ def test_those_that_wait_for_a_first_try_come_before_the_quick_ones() -> None:
     quick(lanes, "good")
     offered(lanes, "good", 100)
     offered(lanes, "new")
-    assert [lane.name for lane, _, _ in lanes.begin()] == ["new", "good", "good", "good"]
+    assert [begun.lane.name for begun in lanes.begin()] == ["new", "good", "good", "good"]
 
 
 def test_how_a_receiver_did_is_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +153,7 @@ def test_everything_that_was_taken_is_begun_in_the_end() -> None:
     lanes = Lanes(10, 3)
     waiting = dict.fromkeys(("a", "b", "c", "d", "e"), 25)
     made = 0
-    running: Begun = []
+    running: list[Begun] = []
     for _ in range(1000):
         for name in waiting:
             waiting[name] -= offered(lanes, name, min(waiting[name], lanes.share))

@@ -10,6 +10,7 @@ A lane that answers quickly also has some deliveries waiting in memory, so that 
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from dragoman.ports import Delivery
 
@@ -21,6 +22,8 @@ STALLED = 1_024  # lanes that wait for room; with more, nobody else is asked for
 
 
 class Lane:
+    """`waiting` are deliveries taken from the store and not begun: a quick lane has some, no other."""
+
     __slots__ = ("most", "name", "quick", "running", "waiting")
 
     def __init__(self, name: str) -> None:
@@ -42,19 +45,26 @@ class Lane:
         return self.room > (self.most * AHEAD // 2 if self.quick else 0)
 
 
+class Begun(NamedTuple):
+    """An attempt that may be made now. `trial` says that the lane was not quick when it was begun."""
+
+    lane: Lane
+    delivery: Delivery
+    trial: bool
+
+
 class Lanes:
     def __init__(self, total: int, per_receiver: int) -> None:
         self._total = total
-        self._others = max(1, total - total // 4)  # for all that are not quick, together
+        self._most_trials = max(1, total - total // 4)
         self._per_receiver = per_receiver
         self._lanes: dict[str, Lane] = {}  # with something under way or waiting
-        # Of those, with something to begin, in turn.
-        self._quick_ready: OrderedDict[str, Lane] = OrderedDict()
-        self._others_ready: OrderedDict[str, Lane] = OrderedDict()
         self._idle: OrderedDict[str, Lane] = OrderedDict()
-        self._stalled: dict[str, None] = {}  # had something and there was no room to begin it
+        self._stalled: dict[str, None] = {}  # had something, and there was no room to begin it
+        self._trials: list[Begun] = []  # taken, with room kept for them
+        self._ready: OrderedDict[str, Lane] = OrderedDict()  # quick lanes with something to begin, in turn
         self._running = 0
-        self._tried = 0  # of those, to lanes that were not quick when it began
+        self._trying = 0  # of those, trials
 
     def busy(self) -> list[str]:
         """Lanes that take nothing now."""
@@ -70,52 +80,56 @@ class Lanes:
         return max((lane.room for lane in self._lanes.values() if lane.hungry), default=1)
 
     def take(self, name: str, delivery: Delivery) -> bool:
-        """Whether the delivery is ours to make now. If not, the lane is among the busy ones from now on."""
+        """Whether the delivery is ours to make. If not, its lane is among the busy ones from now on."""
         lane = self._lanes.get(name) or self._idle.get(name) or Lane(name)
         if lane.room <= 0:
             return False
-        if not (lane.running or lane.waiting) and not self._may_run(lane):
+        if not lane.quick and not self._room_for_trials:
             self._stalled[name] = None
             return False
         self._idle.pop(name, None)
         self._lanes[name] = lane
-        lane.waiting.append(delivery)
-        self._note(lane)
+        if lane.quick:
+            lane.waiting.append(delivery)
+            self._note(lane)
+        else:
+            self._trials.append(self._begun(lane, delivery))
         return True
 
-    def begin(self) -> Iterator[tuple[Lane, Delivery, bool]]:
-        """What is to be attempted now, one of each lane in turn. The last of each says to `end` as what it was begun.
+    def begin(self) -> Iterator[Begun]:
+        """What is to be attempted now; of several quick lanes, one of each in turn."""
+        while self._trials:
+            yield self._trials.pop()
+        while self._ready and self._running < self._total:
+            _, lane = self._ready.popitem(last=False)
+            begun = self._begun(lane, lane.waiting.popleft())
+            self._note(lane)
+            yield begun
 
-        Lanes that are not quick come first: they need few, and could otherwise wait for ever."""
-        while self._running < self._total and self._others_ready and self._tried < self._others:
-            yield self._next(self._others_ready)
-        while self._running < self._total and self._quick_ready:
-            yield self._next(self._quick_ready)
-
-    def _next(self, ready: OrderedDict[str, Lane]) -> tuple[Lane, Delivery, bool]:
-        _, lane = ready.popitem(last=False)
-        tried = not lane.quick
+    def _begun(self, lane: Lane, delivery: Delivery) -> Begun:
+        trial = not lane.quick
         lane.running += 1
         self._running += 1
-        self._tried += tried
-        delivery = lane.waiting.popleft()
-        self._note(lane)
-        return lane, delivery, tried
+        self._trying += trial
+        return Begun(lane, delivery, trial)
 
-    def end(self, lane: Lane, tried: bool, *, answered: bool, seconds: float) -> list[Delivery]:
+    def end(self, begun: Begun, *, answered: bool, seconds: float) -> list[Delivery]:
         """An attempt is over: how the receiver does decides what it gets next. Answers what it is not to have any
         more of what waited for it."""
+        lane = begun.lane
         lane.running -= 1
         self._running -= 1
-        self._tried -= tried
+        self._trying -= begun.trial
         lane.quick = answered and seconds < QUICK_SECONDS
+        back: list[Delivery] = []
         if lane.quick:
             lane.most = min(self._per_receiver, lane.most * 2)
         else:
             lane.most = min(self._per_receiver, SLOW, lane.most + 1) if answered else 1
-        if self._running < self._total and self._tried < self._others:
+            back = list(lane.waiting)
+            lane.waiting.clear()
+        if self._room_for_trials:
             self._stalled.clear()
-        back = [lane.waiting.pop() for _ in range(min(-lane.room, len(lane.waiting)))]
         self._note(lane)
         if not lane.running and not lane.waiting:
             del self._lanes[lane.name]
@@ -125,15 +139,12 @@ class Lanes:
         return back
 
     def _note(self, lane: Lane) -> None:
-        """Put the lane where its turn comes, if it has something to begin."""
-        mine, other = self._quick_ready, self._others_ready
-        if not lane.quick:
-            mine, other = other, mine
-        other.pop(lane.name, None)
+        """Put a lane where its turn comes, if it has something to begin."""
         if not lane.waiting or lane.running >= lane.most:
-            mine.pop(lane.name, None)
-        elif lane.name not in mine:
-            mine[lane.name] = lane
+            self._ready.pop(lane.name, None)
+        elif lane.name not in self._ready:
+            self._ready[lane.name] = lane
 
-    def _may_run(self, lane: Lane) -> bool:
-        return self._running < self._total and (lane.quick or self._tried < self._others)
+    @property
+    def _room_for_trials(self) -> bool:
+        return self._running < self._total and self._trying < self._most_trials
