@@ -158,6 +158,7 @@ class TestReading:
             ),
             ({"parts": [{"kind": "file", "file": {"bytes": "", "uri": ""}}]}, "has both"),
             ({"parts": [{"kind": "file", "file": {"bytes": "*"}}]}, "message.parts[0].file.bytes: must be base64"),
+            ({"parts": [{"kind": "text", "text": "a", "data": {}}]}, "message.parts[0]: must have exactly one of"),
             ({"parts": [{"kind": "data", "data": [1]}]}, "message.parts[0].data: must be an object, not an array"),
             ({"parts": [{"kind": "data"}]}, "message.parts[0].data: is required"),
             ({"taskId": "a\nb"}, "message.taskId: must not contain control characters"),

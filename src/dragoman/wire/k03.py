@@ -173,6 +173,8 @@ def part(sheet: Sheet, value: Any, path: str) -> Part | None:
         return None
     kind = members.get("kind")
     if isinstance(kind, str) and kind in _PARTS:
+        if other := next((name for name in _PARTS if name != kind and members.get(name) is not None), ""):
+            sheet.wrong(path, f"must have exactly one of text, file and data; has {kind} and {other}")
         return _PARTS[kind](sheet, members, path)
     sheet.wrong(
         f"{path}.kind", "is required" if kind is None else f"{str(kind)[:50]!r} is not known; use text, file or data"
