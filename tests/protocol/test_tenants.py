@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.protocol.speaking import Refused, Speaker
+from tests.protocol.speaking import Refused, Speaker, violations
 
 pytestmark = pytest.mark.anyio
 
@@ -73,4 +73,19 @@ async def test_a_name_that_is_taken_or_would_break_lines_is_no_tenant(modern: Sp
         verb, path, body = "POST", f"/{tenant}", modern.envelope("SendMessage", modern.sending("echo hi"))
     response = await modern.ask(verb, path, body)
     assert response.status in (400, 404, 405) or "error" in response.json()
+    assert not modern.stage.runs
+
+
+@pytest.mark.parametrize("tenant", ["tasks", "agents", ".well-known"])
+async def test_parameters_cannot_name_a_tenant_that_no_path_could(modern: Speaker, tenant: str) -> None:
+    """Who was let in under such a name by one binding would not be reached by the other."""
+    body: dict[str, Any] = {**modern.sending("echo hi"), "tenant": tenant}
+    path = "/message:send" if modern.rest else "/"
+    response = await modern.ask("POST", path, body if modern.rest else modern.envelope("SendMessage", body))
+    with pytest.raises(Refused) as refused:
+        modern.result(response)
+    assert refused.value.code == -32602
+    assert violations(refused.value) == [
+        {"field": "tenant", "description": f"{tenant} is a name of ours; choose another"}
+    ]
     assert not modern.stage.runs

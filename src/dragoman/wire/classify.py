@@ -236,10 +236,16 @@ def _json_body(inbound: Inbound, wire: WireSettings) -> None:
 
 
 def _for_tenant(operation: Operation, tenant: str) -> Operation:
-    """The path names the tenant; parameters may repeat it, but not contradict it."""
-    if not tenant or operation.tenant == tenant:
+    """The path names the tenant; parameters may repeat it, but not contradict it. Where only they name one, it is one
+    that a path could name."""
+    named = operation.tenant
+    if not tenant:
+        if named in RESERVED and named != "v1":
+            raise InvalidParams(f"{named} is a name of ours; choose another", "tenant")
         return operation
-    if operation.tenant:
+    if named == tenant:
+        return operation
+    if named:
         raise InvalidParams("does not agree with the tenant in the path", "tenant")
     return msgspec.structs.replace(operation, tenant=tenant)
 
