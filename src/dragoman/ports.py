@@ -5,10 +5,11 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from dragoman.model.cards import Profile, Security
+from dragoman.model.cards import Profile
 from dragoman.model.facts import AnyFact, Entry
 from dragoman.model.messages import Artifact, Message, Part
 from dragoman.model.operations import Principal, PushConfig
+from dragoman.model.security import Security, Terms
 from dragoman.model.tasks import Head, Scope, Task, TaskState, Usage
 
 # --- store -----------------------------------------------------------------------------------------------
@@ -137,7 +138,8 @@ class Store(Protocol):
       It must be called from the event loop's thread and returns at once with an awaitable (a future).
     * Whether a guard admits an append is `core.heads.admits`, for every store.
     * `hooks` of an append are kept with it or not at all; one whose id the task already has replaces it.
-    * Reads name their scope and answer None (or nothing) for what that scope does not own.
+    * Reads name their scope and answer None (or nothing) for what that scope does not own. `find` and `list` take
+      EVERYONE as owner: then the tasks of all owners are meant, and of several with the same id the newest is found.
     * `since` answers entries after `after` in order: at most `limit`, about `max_bytes`, at least one if any.
     * Time is the store's: `now()`.
     """
@@ -346,19 +348,18 @@ class Authenticator(Protocol):
       Raises Unauthenticated with the challenge when nothing presented suffices, MissingScope when only a scope does.
       An agent that is open to all answers the anonymous `Principal()`, but only to who presented nothing.
     * `lapsed` says whether somebody let in before would not be any more: asked now and then while a stream is open.
+    * `terms` are what single skills ask for beyond that, None when none does.
     * `explicit` says that browsers send none of its credentials by themselves, so that no page can borrow them.
-    * `open` opens what it needs, `reload` reads again what may have changed.
     """
 
     @property
     def security(self) -> Security: ...
     @property
+    def terms(self) -> Terms | None: ...
+    @property
     def explicit(self) -> bool: ...
     def authenticate(self, presented: Presented) -> Principal | Awaitable[Principal]: ...
     def lapsed(self, principal: Principal) -> bool: ...
-    async def open(self) -> None: ...
-    async def close(self) -> None: ...
-    def reload(self) -> None: ...
 
 
 # --- bus -------------------------------------------------------------------------------------------------

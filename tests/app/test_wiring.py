@@ -28,6 +28,11 @@ def test_the_parts_defaults_are_the_documented_ones() -> None:
 
 
 ELSEWHERE = {"port", "allow_public", "auth_callers", "store", "max_size", "cached_contexts"} | {
+    "auth_require",
+    "auth_admin_scope",
+    "tls_certificate",
+    "tls_key",
+    "tls_client_ca",
     "log_level",
     "log_format",
     "signing_keys",

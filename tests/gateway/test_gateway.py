@@ -37,6 +37,7 @@ from dragoman.model.operations import (
     SendStreamingMessage,
     SubscribeToTask,
 )
+from dragoman.model.tasks import Scope
 from dragoman.wire.exchange import Envoy, Exchange
 from dragoman.wire.jsonrpc import Rpc
 from dragoman.wire.p10 import P10
@@ -76,6 +77,9 @@ class Engine:
 
     async def subscribe(self, call: Call, op: Operation) -> Any:
         return ("subscribe", call, op)
+
+    async def whose(self, scope: Scope, id: str) -> Scope | None:
+        return Scope(scope.agent, scope.tenant, "somebody") if id == "x" else None
 
 
 def exchange(operation: Operation, *extensions: str, **envoy: str) -> Exchange:

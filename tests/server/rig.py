@@ -13,7 +13,7 @@ from dragoman.model.cards import Profile, Skill
 from dragoman.model.facts import Entry, Settled, Started
 from dragoman.model.messages import Message, Part, Role
 from dragoman.model.operations import Call, TaskPage, TaskRef
-from dragoman.model.tasks import Task, TaskState, TaskStatus, View
+from dragoman.model.tasks import Scope, Task, TaskState, TaskStatus, View
 from dragoman.ports import Signer
 from dragoman.server.asgi import Site
 from dragoman.server.run import Listener
@@ -144,6 +144,9 @@ class ScriptedEngine:
     async def subscribe(self, call: Call, op: Any) -> Any:
         self.calls.append(("subscribe", call, op))
         return self._follow()
+
+    async def whose(self, scope: Scope, id: str) -> Scope | None:
+        return None
 
     def _follow(self) -> ScriptedFollow:
         follow = ScriptedFollow(self.first)

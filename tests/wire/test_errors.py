@@ -156,6 +156,16 @@ CASES = [
         429,
     ),
     Case(
+        e.Unavailable("Nobody answers", retry_after=5),
+        -32603,
+        -32603,
+        503,
+        "UNAVAILABLE",
+        "InternalError",
+        [{"@type": f"{TYPE}RetryInfo", "retryDelay": "5s"}],
+        503,
+    ),
+    Case(
         e.StoreFull("disk at /var/x"),
         -32603,
         -32603,
@@ -277,7 +287,12 @@ def test_who_must_wait_is_told_how_long_and_who_must_log_in_how() -> None:
     exchange = understood(call("SendMessage", {"message": USER_10}))
     assert header(exchange.fail(e.Busy("Later", retry_after=7)), "retry-after") == "7"
     assert header(exchange.fail(e.Unauthenticated("Bearer")), "www-authenticate") == "Bearer"
+    assert header(exchange.fail(e.Unavailable("Later", retry_after=7)), "retry-after") == "7"
     assert header(exchange.fail(WrongVerb("GET, POST")), "allow") == "GET, POST"
+    missing = exchange.fail(e.MissingScope(("read", "write"), ("write",)))
+    assert str(header(missing, "www-authenticate")).endswith('error="insufficient_scope", scope="read write"')
+    assert missing.status == 403
+    assert "the scope write, which" in body_of(missing)["error"]["message"]
 
 
 @pytest.mark.proves("W-058")

@@ -120,6 +120,7 @@ class Agent:
         examples: Sequence[str] = (),
         input_modes: Sequence[str] = (),
         output_modes: Sequence[str] = (),
+        scopes: Sequence[str] = (),
         direct: bool = False,
         extended: bool | Callable[[Principal], bool] = False,
         on_restart: Literal["fail", "rerun"] = "fail",
@@ -139,6 +140,7 @@ class Agent:
         examples: Sequence[str] = (),
         input_modes: Sequence[str] = (),
         output_modes: Sequence[str] = (),
+        scopes: Sequence[str] = (),
         direct: bool = False,
         extended: bool | Callable[[Principal], bool] = False,
         on_restart: Literal["fail", "rerun"] = "fail",
@@ -148,9 +150,10 @@ class Agent:
     ) -> Any:
         """Make a function a skill. Its name is the id, its docstring the description, its hints the arguments.
 
-        `direct` answers with a Message and no task. `extended` shows the skill on the extended card only; a function
-        says to whom. `on_restart` says what a crash of the server means for a working turn. `timeout` (seconds, 0:
-        none) fails a longer turn; `cancel_within` is how long a cancelled one may clean up.
+        `scopes` are what callers must have been given to use it; where nobody logs in, nobody has any. `direct` answers
+        with a Message and no task. `extended` shows the skill on the extended card only; a function says to whom.
+        `on_restart` says what a crash of the server means for a working turn. `timeout` (seconds, 0: none) fails a
+        longer turn; `cancel_within` is how long a cancelled one may clean up.
         """
 
         def add(function: F) -> F:
@@ -163,6 +166,7 @@ class Agent:
                 examples=tuple(examples),
                 input_modes=tuple(input_modes),
                 output_modes=tuple(output_modes),
+                scopes=tuple(scopes),
             )
             route = Route(
                 skill=key,

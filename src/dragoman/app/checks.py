@@ -1,5 +1,6 @@
 """What settings must mean together. Decided before anything is opened."""
 
+from collections.abc import Iterable
 from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
@@ -73,16 +74,17 @@ def addresses(settings: Settings) -> Guard:
     return guard(push.allowed_hosts, networks, secure=push.https_only)
 
 
-def reach(settings: Settings) -> None:
-    """Refuse to listen beyond this machine while nobody has to log in, unless that is what was asked for."""
+def reach(settings: Settings, names: Iterable[str] | None = None) -> None:
+    """Refuse to listen beyond this machine while an agent can be used without logging in, unless that is what was asked
+    for. `names` are the agents', once they are known."""
     host = settings.server.host
-    if loopback(host) or settings.server.allow_public or guarded(settings):
+    if loopback(host) or settings.server.allow_public or guarded(settings, names):
         return
     raise SettingsError(
         f"Not listening on {host or 'every address'} ({settings.origin('host')}): other machines can reach it, "
-        "and nobody has to log in to use these agents. Listen on 127.0.0.1, or have callers log in (A2A_AUTH_TOKEN or "
-        "[auth], see docs/security.md), or, if something in front of this server checks who is calling, say so with "
-        "--allow-public (DRAGOMAN_ALLOW_PUBLIC=true)."
+        "and not everybody has to log in to use these agents. Listen on 127.0.0.1, or have callers log in "
+        "(A2A_AUTH_TOKEN or [auth], see docs/security.md), or, if something in front of this server checks who is "
+        "calling, say so with --allow-public (DRAGOMAN_ALLOW_PUBLIC=true)."
     )
 
 

@@ -4,10 +4,12 @@ import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from msgspec.structs import replace
 
 from dragoman.app.settings import AgentSettings, SettingsError
 from dragoman.ports import Agent
@@ -37,6 +39,11 @@ def load_all(agents: Sequence[AgentSettings]) -> dict[str, Agent]:
         agent = load(each.target)
         take(each.slug or (slug_of(agent.profile.name) if found else ""), agent, found)
     return found
+
+
+def rules(agents: Sequence[AgentSettings], slugs: Iterable[str]) -> tuple[AgentSettings, ...]:
+    """What was configured about agents, under the slugs they were given by `load_all`."""
+    return tuple(replace(each, slug=slug) for each, slug in zip(agents, slugs, strict=True))
 
 
 def take(slug: str, agent: Agent, found: dict[str, Agent]) -> None:

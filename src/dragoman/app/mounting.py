@@ -31,7 +31,7 @@ def asgi(agents: wiring.Agents, *, config: str | Path | None = None, **settings:
     The first request starts it. To start with the host, and to stop properly, enter `application.lifespan()` in the
     host's own lifespan. Raises SettingsError.
     """
-    return Application(wiring.named(agents), resolve(settings, file=config))
+    return Application(wiring.named(agents), wiring.applicable(resolve(settings, file=config)))
 
 
 class Application:

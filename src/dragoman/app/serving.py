@@ -1,11 +1,12 @@
 """`serve()`: agents on a port of our own, until somebody stops us."""
 
 import logging
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dragoman.app import checks, wiring
+from dragoman.app import checks, tls, wiring
 from dragoman.app.access import guarded
 from dragoman.app.banner import banner
 from dragoman.app.logs import configure
@@ -24,7 +25,7 @@ def serve(agents: wiring.Agents, *, config: str | Path | None = None, **settings
     Settings are those of docs/configuration.md, as keywords: `port=9000`, `store="memory://"`. Environment and file
     count too. Raises SettingsError before anything is opened, CannotListen when the address is taken.
     """
-    found = resolve(settings, file=config)
+    found = wiring.applicable(resolve(settings, file=config))
     run(wiring.named(agents), found, lambda url: print(banner(url, found), flush=True))  # noqa: T201
 
 
@@ -32,11 +33,12 @@ def run(agents: Mapping[str, Agent], settings: Settings, opened: Callable[[str],
     """Serve until stopped. `opened` is called with our address once requests are answered. The demo agent takes over
     the profile's card."""
     checks.values(settings)
-    checks.reach(settings)
+    names = [agent.profile.name for agent in agents.values()]
+    checks.reach(settings, names)
     configure(settings.log.level, settings.log.format)
-    if names := strays():
-        log.warning("These variables set nothing: %s", ", ".join(names))
-    if not (checks.loopback(settings.server.host) or guarded(settings)):
+    if unused := strays():
+        log.warning("These variables set nothing: %s", ", ".join(unused))
+    if not (checks.loopback(settings.server.host) or guarded(settings, names)):
         log.warning(
             "Listening on %s (%s): anybody who can reach it can use these agents. They call it by its address, or by a "
             "name that public_url or allowed_hosts says",
@@ -44,11 +46,22 @@ def run(agents: Mapping[str, Agent], settings: Settings, opened: Callable[[str],
             settings.origin("host"),
         )
     works = wiring.Works(agents, settings, demo=demo)
+    secure = tls.open(settings)
     listener = Listener(
         works.site,
         works,
         host=settings.server.host,
         port=settings.server.port,
         settings=wiring.serving(settings),
+        tls=secure and secure.context,
     )
+
+    def reload() -> None:
+        log.info("Reading again what may change: callers, keys, certificates")
+        works.reload()
+        if secure is not None:
+            secure.reload()
+
+    if not sys.stderr.isatty():  # on a terminal it means that the terminal is gone
+        listener.reload = reload
     run_listener(listener, opened)

@@ -22,11 +22,22 @@ class SettingsError(DragomanError):
     """A setting cannot be used. The text names it, says where it came from and what would do."""
 
 
+class SkillSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one skill asks of its callers, beyond what its agent does."""
+
+    require: tuple[str, ...] | None = None
+    scopes: tuple[str, ...] = ()
+
+
 class AgentSettings(Struct, frozen=True, kw_only=True):
     """One agent of a `[[agents]]` list. The first is served at the root, each with a slug at /agents/<slug>/."""
 
     target: str
     slug: str = ""
+    require: tuple[str, ...] | None = None
+    scopes: tuple[str, ...] = ()
+    public: bool = False
+    skills: dict[str, SkillSettings] = {}
 
 
 class RemoteSettings(Struct, frozen=True, kw_only=True):
@@ -48,6 +59,9 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     cortex_statuses: bool = False
     public_url: str = ""
     allow_public: bool = False
+    tls_certificate: str = ""
+    tls_key: str = ""
+    tls_client_ca: str = ""
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
@@ -105,6 +119,58 @@ class PushSettings(Struct, frozen=True, kw_only=True):
 
 class AuthSettings(Struct, frozen=True, kw_only=True):
     callers: str = ""
+    require: tuple[str, ...] = ()
+    admin_scope: str = ""
+    a2x_tasks: bool = False
+    simple_errors: bool = False
+
+
+class Bearer(Struct, frozen=True, kw_only=True, tag_field="type", tag="bearer"):
+    """Tokens of the callers' file in the Authorization header."""
+
+
+class ApiKey(Struct, frozen=True, kw_only=True, tag_field="type", tag="api-key"):
+    """Keys of the callers' file in a header, a query parameter or a cookie."""
+
+    place: Literal["header", "query", "cookie"] = "header"
+    name: str = "X-API-Key"
+
+
+class Basic(Struct, frozen=True, kw_only=True, tag_field="type", tag="basic"):
+    """Names and passwords of the callers' file."""
+
+
+class Jwt(Struct, frozen=True, kw_only=True, tag_field="type", tag="jwt"):
+    """JWTs of an issuer whose keys are found by OpenID Connect discovery, at a URL or in a file."""
+
+    issuer: str = ""
+    audience: tuple[str, ...] = ()
+    discovery: str = ""
+    jwks: str = ""
+    algorithms: tuple[str, ...] = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
+    scopes: tuple[str, ...] = ()
+    subject: str = "sub"
+    tenants: tuple[str, ...] | None = None
+    tenants_claim: str = ""
+    leeway: Seconds = Seconds(60)
+    refresh: Seconds = Seconds(600)
+    authorization_url: str = ""
+    token_url: str = ""
+    ca_file: str = ""
+    proxy: str = ""
+
+
+class Mtls(Struct, frozen=True, kw_only=True, tag_field="type", tag="mtls"):
+    """Certificates of clients: checked by our own listener, or by a trusted proxy that says so in a header."""
+
+    header: str = ""
+    listed: bool = False
+    scopes: tuple[str, ...] = ()
+    tenants: tuple[str, ...] | None = None
+
+
+Scheme = Bearer | ApiKey | Basic | Jwt | Mtls
+"""One way to log in: a table `[auth.schemes.<name>]`."""
 
 
 class LogSettings(Struct, frozen=True, kw_only=True):
@@ -124,6 +190,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     server: ServerSettings = ServerSettings()
     store: StoreSettings = StoreSettings()
     auth: AuthSettings = AuthSettings()
+    schemes: dict[str, Scheme] = {}
     limits: LimitSettings = LimitSettings()
     signing: SigningSettings = SigningSettings()
     push: PushSettings = PushSettings()

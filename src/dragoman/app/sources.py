@@ -7,11 +7,11 @@ from typing import Any, cast, get_type_hints
 
 import msgspec
 
-from dragoman.app import cortex
+from dragoman.app import cortex, foreign, schemes
 from dragoman.app.mistakes import plain, suggest
 from dragoman.app.profiles import PRESETS
-from dragoman.app.settings import NAMES, SECTIONS, AgentSettings, Settings, SettingsError
-from dragoman.app.units import Bytes, Seconds
+from dragoman.app.settings import NAMES, SECTIONS, AgentSettings, Scheme, Settings, SettingsError
+from dragoman.app.units import read_unit
 
 DEFAULT_FILE = "dragoman.toml"
 
@@ -19,6 +19,7 @@ ALIASES = {
     "HOST": "host",
     "PORT": "port",
     "A2A_PUBLIC_URL": "public_url",
+    "A2A_ALLOWED_ORIGINS": "allowed_origins",
     "PUSH_NOTIFICATION_ALLOWED_HOSTS": "push_allowed_hosts",
     "PUSH_NOTIFICATION_ALLOWED_CIDRS": "push_allowed_cidrs",
 }
@@ -27,7 +28,13 @@ ALIASES = {
 AUTH_TOKEN = "A2A_AUTH_TOKEN"
 """A bearer token for every agent, as protoAgent names it."""
 
-NOT_SETTINGS = {"DRAGOMAN_CONFIG", "DRAGOMAN_AGENT"}
+KEY_SUFFIX = "_API_KEY"
+"""Behind an agent's name, the key its callers send as X-API-Key, as protoAgent names it."""
+
+NOT_SETTINGS = {"DRAGOMAN_CONFIG", "DRAGOMAN_AGENT", f"DRAGOMAN{KEY_SUFFIX}"}
+
+SCHEMES = "auth_schemes"
+"""Beside the settings, a keyword of `serve()` and `asgi()`: the tables of `[auth.schemes]` as a dictionary."""
 
 
 def resolve(
@@ -46,6 +53,7 @@ def resolve(
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     agents: tuple[AgentSettings, ...] = ()
+    ways = foreign.schemes(environ)
     theirs = cortex.Found("", (), {})
 
     path, required = _file(file, environ)
@@ -54,11 +62,14 @@ def resolve(
         for name, value, origin in theirs.values:
             _take(name, value, origin, values, origins, text=False)
     elif required or path.is_file():
-        agents = _read_file(path, values, origins)
+        agents = _read_file(path, values, origins, ways)
     _read_environment(environ, values, origins)
     for name, value in (flags or {}).items():
         if value is not None:
             key = name.lstrip("-").replace("-", "_")
+            if key == SCHEMES:
+                ways |= schemes.read(value, name)
+                continue
             if key not in NAMES:
                 raise SettingsError(f"Unknown setting {name}.{suggest(key, NAMES)}")
             _take(key, value, name, values, origins, text=isinstance(value, str))
@@ -78,6 +89,7 @@ def resolve(
     }
     return Settings(
         agents=agents,
+        schemes=ways,
         remotes=theirs.remotes,
         off=theirs.off,
         origins=origins,
@@ -106,7 +118,9 @@ def _file(file: str | Path | None, environ: Mapping[str, str]) -> tuple[Path, bo
     return (Path(named), True) if named else (Path(DEFAULT_FILE), False)
 
 
-def _read_file(path: Path, values: dict[str, Any], origins: dict[str, str]) -> tuple[AgentSettings, ...]:
+def _read_file(
+    path: Path, values: dict[str, Any], origins: dict[str, str], ways: dict[str, Scheme]
+) -> tuple[AgentSettings, ...]:
     import tomllib  # only who has a file pays for its parser
 
     try:
@@ -125,6 +139,10 @@ def _read_file(path: Path, values: dict[str, Any], origins: dict[str, str]) -> t
         elif not isinstance(table, dict):
             raise SettingsError(f"{path}: {section} is a section; write [{section}] and its keys below it.")
         else:
+            if section == "auth" and "schemes" in table:
+                found = cast("dict[str, Any]", table)
+                ways |= schemes.read(found["schemes"], str(path))
+                table = {key: value for key, value in found.items() if key != "schemes"}
             _read_section(section, cast("dict[str, Any]", table), path, values, origins)
     return agents
 
@@ -171,15 +189,19 @@ def _read_environment(environ: Mapping[str, str], values: dict[str, Any], origin
 
 def _secrets(environ: Mapping[str, str]) -> dict[str, bytes]:
     """Digests of the credentials callers may present, as other systems name the variables. Nothing keeps the values."""
-    given = {name: value for name, value in environ.items() if value and name == AUTH_TOKEN}
-    for name, value in given.items():
-        if value != value.strip() or not value.isprintable() or " " in value:
-            raise SettingsError(f"{name}: Expected a token without spaces or control characters.")
+    given = {name: value for name, value in environ.items() if value and (name == AUTH_TOKEN or _is_key(name))}
+    token = given.get(AUTH_TOKEN, "")
+    if " " in token or "," in token or not token.isprintable():
+        raise SettingsError(f"{AUTH_TOKEN}: Expected a token without spaces, commas and control characters.")
     if not given:
         return {}
     from dragoman.auth.hashes import digest  # only who has secrets pays for hashing
 
     return {name: digest(value.encode("utf-8")) for name, value in given.items()}
+
+
+def _is_key(name: str) -> bool:
+    return name.endswith(KEY_SUFFIX) and name != KEY_SUFFIX
 
 
 def _take(name: str, value: Any, origin: str, values: dict[str, Any], origins: dict[str, str], *, text: bool) -> None:
@@ -189,7 +211,7 @@ def _take(name: str, value: Any, origin: str, values: dict[str, Any], origins: d
     if text and kind == tuple[str, ...]:
         value = tuple(item.strip() for item in value.split(",") if item.strip())
     try:
-        values[name] = msgspec.convert(value, kind, strict=not text, dec_hook=_read_unit)
+        values[name] = msgspec.convert(value, kind, strict=not text, dec_hook=read_unit)
     except msgspec.ValidationError as error:
         raise SettingsError(f"{origin}: {plain(error)}, got {value!r}.") from error
     if isinstance(values[name], int) and not isinstance(values[name], bool) and values[name] < 0:
@@ -206,9 +228,3 @@ def _kinds(section: str) -> dict[str, Any]:
     if section not in _hints:
         _hints[section] = get_type_hints(SECTIONS[section])
     return _hints[section]
-
-
-def _read_unit(kind: type, value: Any) -> Any:
-    if kind is Seconds or kind is Bytes:
-        return kind.read(value)
-    raise TypeError(f"no such unit: {kind}")

@@ -63,3 +63,10 @@ class Secret(str):
 
     def __repr__(self) -> str:
         return "'***'" if self else "''"
+
+
+def read_unit(kind: type, value: object) -> object:
+    """For msgspec: a duration or a size from what somebody wrote. Raises ValueError."""
+    if kind is Seconds or kind is Bytes:
+        return kind.read(value)
+    raise TypeError(f"no such unit: {kind}")

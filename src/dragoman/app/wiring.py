@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from dragoman.app import checks
-from dragoman.app.access import entrances
+from dragoman.app.access import Access
 from dragoman.app.loading import is_agent, slug_of, take
 from dragoman.app.profiles import PRESETS, dress
 from dragoman.app.settings import Settings, SettingsError
@@ -42,6 +44,12 @@ def named(agents: Agents) -> dict[str, Agent]:
     if not found:
         raise SettingsError("There is no agent to serve.")
     return found
+
+
+def applicable(settings: Settings) -> Settings:
+    """Without what the file says about agents that it only counts: these agents come from elsewhere, and only their
+    slugs can tell which is meant."""
+    return replace(settings, agents=tuple(each for each in settings.agents if each.slug))
 
 
 def store(settings: Settings) -> Store:
@@ -132,6 +140,8 @@ def reading(settings: Settings) -> WireSettings:
         primary=_primary(settings),
         frames=checks.frames(settings),
         cortex_statuses=settings.server.cortex_statuses,
+        a2x_tasks=settings.auth.a2x_tasks,
+        simple_errors=settings.auth.simple_errors,
         patience=settings.limits.patience,
         max_depth=settings.limits.depth,
         max_containers=settings.limits.containers,
@@ -150,7 +160,7 @@ class Works:
         agents = dress(agents, settings.server.profile, demo=demo)
         clock = SystemClock()
         self._agents = agents
-        self._entrances = entrances(settings, agents, clock)
+        self._access = Access(settings, {slug: agent.profile for slug, agent in agents.items()}, clock)
         self._engine = Engine(
             store=store(settings),
             bus=LocalBus(),
@@ -163,15 +173,18 @@ class Works:
             engine=self._engine,
             agents=agents,
             settings=door(settings),
-            entrances=self._entrances,
+            entrances=self._access.entrances,
             signer=signer(settings),
         )
         self.site = Site(gateway=gateway, settings=serving(settings), wire=reading(settings))
 
     async def start(self) -> None:
-        for entrance in self._entrances.values():
-            await entrance.open()
+        self._access.open()
         await self._engine.start()
+
+    def reload(self) -> None:
+        """Read again what may change while we serve: callers, and keys of issuers."""
+        self._access.reload()
 
     async def drain(self, seconds: float) -> None:
         self.site.readiness.stage = "stopping"
@@ -182,7 +195,6 @@ class Works:
 
     async def close(self) -> None:
         await self._engine.close()
-        for entrance in self._entrances.values():
-            await entrance.close()
+        await self._access.close()
         for agent in self._agents.values():
             await agent.close()

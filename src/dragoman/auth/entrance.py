@@ -6,15 +6,15 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from dragoman.auth.scheme import Refused, Scheme
-from dragoman.model.cards import Requirement, Security
-from dragoman.model.errors import MissingScope, Unauthenticated
+from dragoman.model.errors import MissingScope, Unauthenticated, Unavailable
 from dragoman.model.operations import Principal
+from dragoman.model.security import Requirement, Security, Terms
 from dragoman.ports import Presented
 
 ANYBODY = Principal()
 REALM = "dragoman"
 
-Findings = dict[str, Principal | Refused | None]
+Findings = dict[str, Principal | Refused | Unavailable | None]
 
 
 class Alternative(NamedTuple):
@@ -49,6 +49,7 @@ class Entrance:
         # A scheme that suffices alone is by far the usual case, and is asked for every request.
         self._alone = tuple((each.schemes[0], each.scopes) for each in alternatives if len(each.schemes) == 1)
         self.explicit = not public and all(each.explicit for each in self._schemes)
+        self.terms = Terms(skills=skills, challenge=self._challenge(None)) if skills else None
         self.security = Security(
             schemes={each.name: each.shown for each in self._schemes},
             requirements=(*(_requirement(each) for each in alternatives), *(({},) if public else ())),
@@ -68,18 +69,6 @@ class Entrance:
         schemes = [scheme for name in principal.schemes if (scheme := self._by_name.get(name)) is not None]
         return bool(principal.id) and not any(scheme.holds(principal) for scheme in schemes)
 
-    async def open(self) -> None:
-        for scheme in self._schemes:
-            await scheme.open()
-
-    async def close(self) -> None:
-        for scheme in self._schemes:
-            await scheme.close()
-
-    def reload(self) -> None:
-        for scheme in self._schemes:
-            scheme.reload()
-
     async def _examine(self, presented: Presented) -> Principal:
         """Everything, with reasons: for who is not known yet, or not let in."""
         found: Findings = {}
@@ -94,6 +83,9 @@ class Entrance:
             missing = missing or MissingScope(sorted(alternative.scopes), sorted(lacking))
         if missing is not None:
             raise missing
+        for each in found.values():
+            if isinstance(each, Unavailable):
+                raise each
         refused = [each for each in found.values() if isinstance(each, Refused)]
         if not refused and self._public and not any(found.values()):
             return ANYBODY
@@ -121,10 +113,10 @@ class Entrance:
         if scheme.name not in found:
             try:
                 found[scheme.name] = scheme.recall(presented) or await scheme.identify(presented)
-            except Refused as refused:
-                found[scheme.name] = refused
+            except (Refused, Unavailable) as why:
+                found[scheme.name] = why
         finding = found[scheme.name]
-        return None if isinstance(finding, Refused) else finding
+        return finding if isinstance(finding, Principal) else None
 
     def _known(self, principal: Principal) -> Principal:
         if self._admin_scope and self._admin_scope in principal.scopes:
@@ -135,10 +127,12 @@ class Entrance:
         """What would open, and why what was presented does not. Who presented nothing is only told the former."""
         # What is known to have been meant for us tells more than what another scheme thinks of it.
         reason = next((each for each in refused if each.told != Refused.TOLD), refused[0] if refused else None)
-        challenges = dict.fromkeys(each.challenge for each in self._schemes)
-        lines = [_challenge(each, reason) for each in challenges]
         message = "Authentication is required" if reason is None else reason.told
-        return Unauthenticated(", ".join(lines), message, why="; ".join(each.why for each in refused))
+        return Unauthenticated(self._challenge(reason), message, why="; ".join(each.why for each in refused))
+
+    def _challenge(self, reason: Refused | None) -> str:
+        challenges = dict.fromkeys(each.challenge for each in self._schemes)
+        return ", ".join(_challenge(each, reason) for each in challenges)
 
 
 def _challenge(scheme: str, reason: Refused | None) -> str:

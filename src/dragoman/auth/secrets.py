@@ -8,8 +8,8 @@ from dragoman.auth import presented as shown
 from dragoman.auth.callers import Caller, Callers
 from dragoman.auth.hashes import digest
 from dragoman.auth.scheme import Refused
-from dragoman.model.cards import SecurityScheme
 from dragoman.model.operations import Principal
+from dragoman.model.security import SecurityScheme
 from dragoman.ports import Presented
 
 
@@ -64,15 +64,6 @@ class SecretScheme:
         self._callers.refresh()
         caller = self._of(principal.proof)
         return caller is not None and self._callers.counts(caller)
-
-    async def open(self) -> None:
-        self._callers.open()
-
-    async def close(self) -> None:
-        """Nothing is held open."""
-
-    def reload(self) -> None:
-        self._callers.reload()
 
     def _of(self, proof: bytes) -> Caller | None:
         return (self._callers.tokens if self._table == "tokens" else self._callers.keys).get(proof)

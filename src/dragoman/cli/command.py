@@ -7,6 +7,7 @@ import click
 from dragoman import __version__
 
 SUBCOMMANDS = {
+    "auth": ("dragoman.cli.auth", "Make tokens for callers, and the hashes their file holds."),
     "card": ("dragoman.cli.card", "Make keys, sign agent cards and check their signatures."),
     "config": ("dragoman.cli.config", "Show the settings in effect and where each came from."),
     "serve": ("dragoman.cli.serve", "Serve an agent: module:attribute, file.py or file.py:attribute."),

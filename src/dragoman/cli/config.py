@@ -5,7 +5,7 @@ from typing import cast
 
 import click
 
-from dragoman.app.settings import NAMES, SECTIONS, Settings, SettingsError, value_of
+from dragoman.app.settings import NAMES, SECTIONS, AgentSettings, Settings, SettingsError, value_of
 from dragoman.app.sources import resolve
 
 
@@ -25,6 +25,7 @@ def as_toml(settings: Settings) -> str:
     for agent in settings.agents:
         lines += ["[[agents]]", f"target = {literal(agent.target)}"]
         lines += [f"slug = {literal(agent.slug)}"] if agent.slug else []
+        lines += _terms(agent, "agents")
         lines.append("")
     for section in SECTIONS:
         lines.append(f"[{section}]")
@@ -33,9 +34,34 @@ def as_toml(settings: Settings) -> str:
                 origin = settings.origins.get(name)
                 lines.append(f"{key} = {literal(value_of(settings, name))}" + (f"  # {origin}" if origin else ""))
         lines.append("")
+        if section == "auth":
+            lines += _schemes(settings)
     for name, remote in settings.remotes.items():
         lines.append(f"# remote agent {name}: {remote.url}{', with a token' if remote.token else ''}")
     return "\n".join(lines).rstrip()
+
+
+def _terms(agent: AgentSettings, table: str) -> list[str]:
+    """What an agent and its skills ask of their callers."""
+    lines = ["public = true"] if agent.public else []
+    lines += [] if agent.require is None else [f"require = {literal(agent.require)}"]
+    lines += [f"scopes = {literal(agent.scopes)}"] if agent.scopes else []
+    for id, skill in agent.skills.items():
+        lines.append(f"[{table}.skills.{literal(id)}]")
+        lines += [] if skill.require is None else [f"require = {literal(skill.require)}"]
+        lines += [f"scopes = {literal(skill.scopes)}"] if skill.scopes else []
+    return lines
+
+
+def _schemes(settings: Settings) -> list[str]:
+    lines: list[str] = []
+    for name, scheme in settings.schemes.items():
+        lines += [f"[auth.schemes.{literal(name)}]", f"type = {literal(scheme.__struct_config__.tag)}"]
+        for key in scheme.__struct_fields__:
+            value = getattr(scheme, key)
+            lines += [] if value is None else [f"{key} = {literal(value)}"]
+        lines.append("")
+    return lines
 
 
 def literal(value: object) -> str:

@@ -4,6 +4,7 @@ import sys
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from dragoman.app.settings import SettingsError
 from dragoman.model.errors import DragomanError
@@ -42,6 +43,8 @@ def run(target: str | None, flags: dict[str, Any], config: str | None, reload: b
     from dragoman.app.sources import resolve
 
     settings = resolve(flags, file=config)
+    if target is not None:
+        settings = replace(settings, agents=())  # it stands for the whole list
     checks.values(settings)
     checks.reach(settings)
     if reload:
@@ -50,12 +53,12 @@ def run(target: str | None, flags: dict[str, Any], config: str | None, reload: b
         sys.exit(supervise(_arguments(), target, config))
 
     from dragoman.app.banner import banner
-    from dragoman.app.loading import load, load_all
+    from dragoman.app.loading import load, load_all, rules
     from dragoman.app.serving import run as serve
 
-    configured = settings.agents if target is None else ()
-    agents = load_all(configured) if configured else {"": load(target or DEMO)}
-    demo = target is None and not configured
+    agents = load_all(settings.agents) if settings.agents else {"": load(target or DEMO)}
+    demo = target is None and not settings.agents
+    settings = replace(settings, agents=rules(settings.agents, agents) if settings.agents else ())
     serve(agents, settings, lambda url: click.echo(banner(url, settings, agents, demo=demo)), demo=demo)
 
 

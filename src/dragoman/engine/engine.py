@@ -196,6 +196,11 @@ class Engine:
                 return Page(items=tuple(items), total=page.total, more=page.more)
             query = replace(query, before=(items[-1].head.status_at, items[-1].head.uid))
 
+    async def whose(self, scope: Scope, id: str) -> Scope | None:
+        """The scope of a task that is named without its owner, for who may see everybody's."""
+        head = await self._store.find(scope, id)
+        return None if head is None else head.scope
+
     async def cancel(self, call: Call, op: CancelTask) -> View:
         live = await self._lives.open(call.scope, op.id)
         if live is None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.core import cursors, lifecycle, modes
+from dragoman.core import cursors, lifecycle, modes, permits
 from dragoman.core.journal import digest
 from dragoman.core.weights import weigh_message
 from dragoman.engine.direct import DirectTurn
@@ -27,6 +27,7 @@ from dragoman.model.errors import (
 from dragoman.model.facts import AnyFact
 from dragoman.model.messages import Message
 from dragoman.model.operations import Call, Principal, SendMessage
+from dragoman.model.security import Terms
 from dragoman.model.tasks import INTERRUPTED, Head, Scope, TaskState
 from dragoman.ports import KeyRecord, Lifecycle, New, Query, Route
 
@@ -130,6 +131,8 @@ class Sending:
             op = replace(op, message=replace(message, task_id="", context_id=message.context_id or context_id))
         agent = self._turns.agent(call.scope.agent)
         route = agent.route(op.message, op.metadata)
+        if call.terms is not None:
+            permits.admit(call.principal, call.terms, route.skill)
         if route.direct:
             modes.admit(op.message.parts, agent.profile.accepts)
             return await self._direct(call, op, route, key)
@@ -194,6 +197,8 @@ class Sending:
             head = live.head
             lifecycle.fits(head, op.message)
             placement = lifecycle.place(head, turns.limits.inbox)
+            if call.terms is not None:
+                await self._permit(call, call.terms, head, op)
             modes.admit(op.message.parts, turns.agent(call.scope.agent).profile.accepts)
             now = turns.clock.now()
             message = _addressed(op.message, head.id, head.context_id)
@@ -235,6 +240,18 @@ class Sending:
             except Conflict:
                 if live.head.version == head.version:
                     await turns.catch_up(live)
+
+    async def _permit(self, call: Call, terms: Terms, head: Head, op: SendMessage) -> None:
+        """What let the caller begin a task does not let them go on with it: every message is on its own. That goes for
+        the skill that works on the task, and for the one that will work on this message."""
+        agent = self._turns.agent(call.scope.agent)
+        source = await self._turns.source(head)
+        permits.admit(call.principal, terms, agent.route(source.message, source.metadata).skill)
+        try:
+            route = agent.route(op.message, op.metadata)
+        except CallerError:
+            return  # such a message stays with the skill that works on the task
+        permits.admit(call.principal, terms, route.skill)
 
     def _go_on(self, live: Live, head: Head, principal: Principal, answer: Message | None) -> None:
         """The answer is committed: hand it to the handler that waits, or run the handler again."""

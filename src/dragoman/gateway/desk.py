@@ -25,6 +25,7 @@ from dragoman.model.operations import (
     Principal,
     SendMessage,
 )
+from dragoman.model.security import Security, Terms
 from dragoman.ports import Authenticator, Signer
 from dragoman.wire.cards import CardSource
 from dragoman.wire.exchange import Exchange
@@ -40,7 +41,7 @@ class Desk:
     """`slug` names the agent in scopes and under /agents/; `path` is where it lives below our root ("" or
     "/agents/<slug>"). Without an `entrance` nobody has to log in."""
 
-    __slots__ = ("_extensions", "_required", "_settings", "entrance", "path", "profile", "slug")
+    __slots__ = ("_extensions", "_required", "_settings", "entrance", "path", "profile", "slug", "terms")
 
     def __init__(
         self,
@@ -55,6 +56,7 @@ class Desk:
         self.path = path
         self.profile = profile
         self._settings = settings
+        self.terms = _closed(profile) if entrance is None else entrance.terms
         self._required = tuple(each.uri for each in profile.extensions if each.required)
         self._extensions = frozenset(each.uri for each in profile.extensions)
 
@@ -92,6 +94,7 @@ class Desk:
             root=root,
             cortex="/a2a" in settings.mounts,
             seal=partial(signer.seal, jku=base + JWKS) if signer else None,
+            security=Security() if self.entrance is None else self.entrance.security,
         )
 
     def shows_all(self, principal: Principal) -> bool:
@@ -116,6 +119,14 @@ class Desk:
             raise ExtendedCardNotConfigured
         if not self.shows_all(principal):
             raise Unauthenticated(CHALLENGE, "The extended card is shown only to authenticated callers")
+
+
+def _closed(profile: Profile) -> Terms | None:
+    """Where nobody can log in nobody has a scope: what asks for one is closed, not open to all."""
+    scoped = {
+        each.id: ({"": each.scopes},) for each in (*profile.skills, *(profile.extended_skills or ())) if each.scopes
+    }
+    return Terms(skills=scoped) if scoped else None
 
 
 def interfaces(root: str, mounts: Sequence[str] = (), primary: tuple[str, str] = ("/", "1.0")) -> tuple[Interface, ...]:

@@ -30,7 +30,12 @@ _PREFIX = re.compile(r"(?:/[A-Za-z0-9._~%!$&'()*+,;=:@-]+)*/?")
 
 
 class Door:
-    def __init__(self, settings: GatewaySettings) -> None:
+    """`guarded`: every caller shows something that browsers send on nobody's behalf but their own, so that neither
+    names nor pages have to be known any more. Origins that are configured hold all the same."""
+
+    def __init__(self, settings: GatewaySettings, *, guarded: bool = False) -> None:
+        self._any_host = guarded
+        self._any_origin = guarded and not settings.origins
         self._hosts = {_bare(host) for host in settings.hosts}
         self._by_address = settings.by_address
         self._origins = {origin.rstrip("/").lower() for origin in settings.origins}
@@ -61,7 +66,7 @@ class Door:
             if host not in self._welcome:
                 self._meet(host)
         origin = headers.get("origin")
-        if origin is not None and not self.knows(origin, host):
+        if origin is not None and not (self._any_origin or self.knows(origin, host)):
             raise Forbidden("Pages of this origin may not call this server; configure it as allowed if they should")
 
     def knows(self, origin: str, host: str) -> bool:
@@ -122,7 +127,7 @@ class Door:
         if parsed is None:
             raise Forbidden("The Host header is missing or is no host name")
         name = parsed[1].rstrip(".")
-        if not (_loopback(name) or self._configured(name, host.lower())):
+        if not (self._any_host or _loopback(name) or self._configured(name, host.lower())):
             raise Forbidden("This server does not answer to that Host; configure the name as allowed if it should")
         if len(self._welcome) >= REMEMBERED:
             self._welcome.clear()

@@ -1,13 +1,18 @@
 """From an understood request to the engine: which agent, on whose behalf, by which method."""
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
+from dragoman.gateway.admission import Admission
 from dragoman.gateway.desk import Desk, unserved
 from dragoman.gateway.door import Door
 from dragoman.gateway.quota import Quota
 from dragoman.gateway.settings import GatewaySettings
 from dragoman.model.cards import Profile
+from dragoman.model.errors import DragomanError, Forbidden, Unauthenticated
 from dragoman.model.messages import Message
 from dragoman.model.operations import (
     Call,
@@ -21,12 +26,17 @@ from dragoman.model.operations import (
     SubscribeToTask,
     TaskPage,
 )
-from dragoman.model.tasks import Scope, View
+from dragoman.model.tasks import EVERYONE, Scope, View
 from dragoman.ports import Authenticator, Presented, Signer
 from dragoman.wire.cards import CardSource
 from dragoman.wire.exchange import Exchange
 
+log = logging.getLogger("dragoman.auth")
+
 ANYBODY = Principal()
+NOBODY = "(nobody)"
+"""An owner that no caller ever is: what is looked for in their name is not there."""
+
 AGENTS = "/agents/"
 
 
@@ -44,6 +54,7 @@ class Operations(Protocol):
     async def list(self, call: Call, op: ListTasks) -> TaskPage: ...
     async def cancel(self, call: Call, op: CancelTask) -> View: ...
     async def subscribe(self, call: Call, op: SubscribeToTask) -> Any: ...
+    async def whose(self, scope: Scope, id: str) -> Scope | None: ...
 
 
 class Gateway:
@@ -59,7 +70,6 @@ class Gateway:
         signer: Signer | None = None,
     ) -> None:
         settings, entrances = settings or GatewaySettings(), entrances or {}
-        self.door = Door(settings)
         self.quota = Quota(settings)
         self.signer = signer
         first = next(iter(agents))
@@ -69,6 +79,9 @@ class Gateway:
             for slug, agent in agents.items()
             if slug
         }
+        desks = {self.root, *self.desks.values()}
+        self.door = Door(settings, guarded=all(each.entrance is not None and each.entrance.explicit for each in desks))
+        self._engine = engine
         self._methods: Mapping[type[Operation], Callable[[Call, Any], Awaitable[Any]]] = {
             SendMessage: engine.send,
             SendStreamingMessage: engine.stream,
@@ -101,24 +114,52 @@ class Gateway:
         forwarded = bool(client) and self.door.trusts(client[0])
         return entrance.authenticate(Presented(headers, query, chain[0] if chain else "", forwarded))
 
+    def admission(self, desk: Desk, principal: Principal) -> Admission | None:
+        """For whoever keeps a stream open; None for whom that needs no asking."""
+        return None if desk.entrance is None or not principal.id else Admission(desk.entrance, principal)
+
+    def note(self, error: DragomanError, headers: Mapping[str, str], scope: Mapping[str, Any]) -> None:
+        """Write down who was not let in, and why. What clients are told says less."""
+        if not isinstance(error, Unauthenticated | Forbidden):
+            return
+        client = scope.get("client")
+        extra = {"client": self.door.address(headers, client[0] if client else "")}
+        if isinstance(error, Unauthenticated) and not error.why:
+            log.info("Refused: nothing was presented", extra=extra)  # how clients find out what would do
+        else:
+            log.warning("Refused: %s", error.why if isinstance(error, Unauthenticated) else error, extra=extra)
+
     def call(self, desk: Desk, exchange: Exchange, principal: Principal) -> Awaitable[Any]:
         """Check the request against the agent, and hand it to the engine. Raises before anything has begun."""
         desk.admit(exchange, principal)
         method = self._methods.get(type(exchange.operation))
         if method is None:
             raise unserved(exchange.operation)
-        return method(
-            Call(
-                scope=Scope(desk.slug, exchange.tenant, principal.id),
-                principal=principal,
-                policy=exchange.policy,
-                origin=exchange.origin,
-                extensions=exchange.activated,
-                idempotency_key=exchange.idempotency_key,
-                cursor=exchange.cursor,
-            ),
-            exchange.operation,
+        call = Call(
+            scope=_scope(desk, exchange, principal),
+            principal=principal,
+            terms=desk.terms,
+            policy=exchange.policy,
+            origin=exchange.origin,
+            extensions=exchange.activated,
+            idempotency_key=exchange.idempotency_key,
+            cursor=exchange.cursor,
         )
+        if principal.admin and isinstance(exchange.operation, GetTask | ListTasks | SubscribeToTask):
+            return self._oversee(method, call, exchange.operation)
+        return method(call, exchange.operation)
+
+    async def _oversee(
+        self,
+        method: Callable[[Call, Any], Awaitable[Any]],
+        call: Call,
+        operation: GetTask | ListTasks | SubscribeToTask,
+    ) -> Any:
+        """What somebody sees who may see everybody's tasks. They may touch their own only."""
+        scope = call.scope._replace(owner=EVERYONE)
+        if not isinstance(operation, ListTasks):
+            scope = await self._engine.whose(scope, operation.id) or call.scope
+        return await method(replace(call, scope=scope), operation)
 
     async def extended_card(self, desk: Desk, exchange: Exchange, principal: Principal, base: str) -> CardSource:
         """The card with everything on it, for whom it may be shown. Who asked for whatever there is gets that."""
@@ -131,3 +172,18 @@ class Gateway:
         """The agent's card, signed where we have keys and the base is ours for certain."""
         signer = self.signer if self.signer and self.door.vouches(base) else None
         return desk.card(base, profile, extended=extended, signer=signer)
+
+
+def _scope(desk: Desk, exchange: Exchange, principal: Principal) -> Scope:
+    """Whose tasks are meant. In a tenant that is not the caller's there are none of theirs, whatever they ask for; and
+    what would begin there is refused."""
+    tenant = exchange.tenant
+    if principal.tenants is None or not tenant or tenant in principal.tenants:
+        return Scope(desk.slug, tenant, principal.id)
+    operation = exchange.operation
+    begins = isinstance(operation, SendMessage) and not (
+        exchange.cursor or (operation.message.task_id and exchange.policy.unknown == "refuse")
+    )
+    if begins or isinstance(operation, ListTasks):
+        raise Forbidden("You may not use this tenant")
+    return Scope(desk.slug, tenant, NOBODY)

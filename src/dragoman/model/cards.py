@@ -1,7 +1,7 @@
 """What an agent says about itself, before any dialect spells it."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,6 +22,8 @@ class Extension(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
 
 
 class Skill(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """`scopes` are what its callers must have; cards say it in their own way."""
+
     id: str
     name: str
     description: str
@@ -29,6 +31,7 @@ class Skill(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
     examples: tuple[str, ...] = ()
     input_modes: tuple[str, ...] = ()
     output_modes: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
 
 
 class Overlay(Struct, frozen=True, kw_only=True):
@@ -80,38 +83,6 @@ class Profile(Struct, frozen=True, kw_only=True):
             extended_skills=shown + overlay.skills,
             extensions=self.extensions + overlay.extensions,
         )
-
-
-class SecurityScheme(Struct, frozen=True, kw_only=True):
-    """One way to log in, as cards tell it. Which members count depends on `kind`.
-
-    `place` and `parameter` say where an API key goes ("header", "query" or "cookie") and what it is called there;
-    `http` is the name of an HTTP authentication scheme; an OAuth 2 flow is the one its addresses allow for.
-    """
-
-    kind: Literal["key", "http", "oauth2", "oidc", "mtls"]
-    description: str = ""
-    place: str = ""
-    parameter: str = ""
-    http: str = ""
-    format: str = ""
-    discovery_url: str = ""
-    authorization_url: str = ""
-    token_url: str = ""
-    scopes: Mapping[str, str] = {}
-
-
-Requirement = Mapping[str, tuple[str, ...]]
-"""Schemes that are needed together, each with the scopes it must have given."""
-
-
-class Security(Struct, frozen=True, kw_only=True):
-    """How callers log in: every scheme by name, and what suffices. Any one of the requirements does; none: nobody has
-    to. `skills` are what single skills ask for beyond that."""
-
-    schemes: Mapping[str, SecurityScheme] = {}
-    requirements: tuple[Requirement, ...] = ()
-    skills: Mapping[str, tuple[Requirement, ...]] = {}
 
 
 class Interface(Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@
     │   ├── ExtensionRequired, VersionNotSupported
     │   ├── BodyTooLarge, Unauthenticated, Forbidden (MissingScope)
     │   └── Busy               too much at once; try again later
+    ├── Unavailable            something outside that we need cannot be had
     ├── AgentError             the agent behind us failed (InvalidAgentResponse)
     ├── AddressRefused         what we were asked to call may not be called
     ├── CardUntrusted          nobody we trust has signed a card as it is
@@ -163,6 +164,14 @@ class Busy(CallerError):
 
     def __init__(self, message: str, retry_after: int = 1, **facts: str) -> None:
         super().__init__(message, **facts)
+        self.retry_after = retry_after
+
+
+class Unavailable(DragomanError):
+    """Something outside that is needed cannot be had right now. `retry_after` is in seconds."""
+
+    def __init__(self, message: str, retry_after: int = 1) -> None:
+        super().__init__(message)
         self.retry_after = retry_after
 
 

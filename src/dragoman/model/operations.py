@@ -6,6 +6,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from dragoman.model.messages import Message
+from dragoman.model.security import Terms
 from dragoman.model.tasks import TERMINAL, Scope, TaskState, View
 
 
@@ -171,6 +172,7 @@ class Call(Struct, frozen=True, kw_only=True):
 
     scope: Scope
     principal: Principal = Principal()
+    terms: Terms | None = None
     policy: Policy = Policy()
     origin: str = ""
     extensions: tuple[str, ...] = ()

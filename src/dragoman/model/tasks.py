@@ -46,6 +46,10 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     extra: dict[str, float] = {}
 
 
+EVERYONE = "*"
+"""In place of an owner, where somebody may see everybody's tasks. No owner is ever called so."""
+
+
 class Scope(NamedTuple):
     """Whose task it is. Every read and write names its scope: «not yours» and «unknown» are one answer."""
 

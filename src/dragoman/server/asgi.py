@@ -8,10 +8,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any, NamedTuple
+from uuid import uuid4
+
+from msgspec.structs import replace
 
 from dragoman.gateway.desk import Desk
 from dragoman.gateway.gateway import Gateway
-from dragoman.model.errors import BodyTooLarge, DragomanError, InvalidRequest, StoreError
+from dragoman.model.errors import BodyTooLarge, DragomanError, Forbidden, InvalidRequest, StoreError, Unauthenticated
 from dragoman.model.messages import Message
 from dragoman.model.operations import GetExtendedCard, Principal
 from dragoman.server.pages import Pages, Readiness
@@ -27,6 +30,7 @@ from dragoman.wire.mounts import table
 from dragoman.wire.settings import WireSettings
 
 log = logging.getLogger("dragoman.server")
+auth_log = logging.getLogger("dragoman.auth")
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
@@ -72,6 +76,7 @@ class Site:
         self._gateway = gateway
         self._wire = wire or WireSettings()
         self._mounts = table(self._wire)
+        self._greeting = frozenset(path for path, mount in self._mounts.items() if mount.greets)
         self._pages = Pages(gateway, self.readiness, settings)
         self._sharing = Sharing(gateway.door)
         self._body_limit = settings.body_limit
@@ -133,9 +138,14 @@ class Site:
                 return self._options(desk, inbound)
             if (page := self._pages.find(desk, inbound, scope)) is not None:
                 return page
-            principal = self._gateway.principal(desk, headers, query, scope)
-            if not isinstance(principal, Principal):
-                principal = await principal
+            try:
+                principal = self._gateway.principal(desk, headers, query, scope)
+                if not isinstance(principal, Principal):
+                    principal = await principal
+            except Unauthenticated as error:
+                if rest not in self._greeting:
+                    raise
+                return await self._turn_away(inbound, error, receive)
             body = await self._body(headers, receive)
             if body:
                 inbound = Inbound(reading, rest, query, headers, body)
@@ -146,12 +156,21 @@ class Site:
                 raise WrongVerb("GET, POST")
             return Understood(understood, desk, principal)
         except DragomanError as error:
+            self._gateway.note(error, headers, scope)
             return refuse(inbound, error, self._mounts)
         except Gone:
             raise
         except Exception as error:
             log.exception("A request could not be read", extra={"a2a.method": method})
             return refuse(inbound, error, self._mounts)
+
+    async def _turn_away(self, inbound: Inbound, error: Unauthenticated, receive: Receive) -> Reply:
+        """Who did not log in is answered in the words of what they asked, where a dialect has such words."""
+        inbound = replace(inbound, body=await self._body(inbound.headers, receive))
+        understood = understand(inbound, self._wire, self._mounts)
+        if isinstance(understood, Reply):
+            raise error
+        return understood.turn_away(error, str(uuid4()))
 
     async def _body(self, headers: Mapping[str, str], receive: Receive) -> bytes:
         """The whole body. What is too long is refused by its announced length, or as soon as it has come to be."""
@@ -210,7 +229,7 @@ class Site:
             finally:
                 gateway.quota.leave()
         except Exception as error:
-            reply = _failed(exchange, error)
+            reply = _failed(exchange, error, visit.principal)
         except asyncio.CancelledError:
             if record is not None:
                 record.about(exchange, None)
@@ -228,11 +247,12 @@ class Site:
         follow: Any = None
         caller = None
         begun = False
+        principal = visit.principal
         try:
-            principal = visit.principal
             gateway.quota.open(principal.id)
             caller = principal.id
             result = await gateway.call(desk, exchange, principal)
+            admission = gateway.admission(desk, principal)
             del visit  # a stream may stay for hours and needs nothing of its request
             if record is not None:
                 record.about(exchange, result)
@@ -248,6 +268,10 @@ class Site:
             ref = follow.ref
             while True:
                 batch = await follow.batch(self._keepalive)
+                if admission is not None and admission.lapsed():
+                    # It ends without a word, as a drained one does: who logs in again goes on after the last id.
+                    await send({"type": "http.response.body", "body": b""})
+                    break
                 if batch is None:
                     await send(KEEPALIVE)
                     continue
@@ -261,7 +285,7 @@ class Site:
                     await send({"type": "http.response.body", "body": frames, "more_body": True})
                 del batch, frames
         except Exception as error:
-            reply = _failed(exchange, error)
+            reply = _failed(exchange, error, principal)
             if begun:
                 await send({"type": "http.response.body", "body": exchange.frame_error(error)})
             else:
@@ -292,9 +316,11 @@ def _joined(lines: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return headers
 
 
-def _failed(exchange: Exchange, error: Exception) -> Reply:
+def _failed(exchange: Exchange, error: Exception, principal: Principal) -> Reply:
     """The answer to what went wrong. What nobody foresaw is logged whole and told in one neutral sentence."""
-    if isinstance(error, StoreError):
+    if isinstance(error, Forbidden | Unauthenticated):
+        auth_log.warning("Denied: %s", error, extra={"a2a.method": exchange.method, "dragoman.caller": principal.id})
+    elif isinstance(error, StoreError):
         log.error("The store failed: %s", error, extra={"a2a.method": exchange.method})
     elif not isinstance(error, DragomanError):
         log.exception("An operation failed", extra={"a2a.method": exchange.method, "a2a.dialect": exchange.dialect})

@@ -77,6 +77,7 @@ class Listener(uvicorn.Server):
         self._told = asyncio.Event()
         self._hurry = asyncio.Event()
         self._opened: Callable[[str], None] | None = None
+        self.reload: Callable[[], None] | None = None  # what SIGHUP means; without it, what it usually does
         self.url = ""
 
     async def listen(self, opened: Callable[[str], None] | None = None) -> None:
@@ -163,9 +164,12 @@ class Listener(uvicorn.Server):
         """Unlike uvicorn's, this ends a stop that was asked for as a success instead of raising the signal again."""
         loop = asyncio.get_running_loop()
         caught: list[signal.Signals] = []
-        for each in SIGNALS:
+        handlers: dict[signal.Signals, Callable[[], None]] = dict.fromkeys(SIGNALS, self.stop)
+        if self.reload is not None and hasattr(signal, "SIGHUP"):
+            handlers[signal.SIGHUP] = self.reload
+        for each, handler in handlers.items():
             with suppress(NotImplementedError, RuntimeError, ValueError):  # not the main thread: the host has signals
-                loop.add_signal_handler(each, self.stop)
+                loop.add_signal_handler(each, handler)
                 caught.append(each)
         try:
             yield

@@ -11,7 +11,7 @@ from dragoman.core.heads import admits, advance, born
 from dragoman.core.notices import notices
 from dragoman.model.errors import Conflict, KeyTaken, StoreFull
 from dragoman.model.facts import Entry
-from dragoman.model.tasks import TERMINAL, Head, Scope
+from dragoman.model.tasks import EVERYONE, TERMINAL, Head, Scope
 from dragoman.ports import (
     Append,
     Appended,
@@ -36,6 +36,11 @@ from dragoman.store.leases import Leases, claimed, deadline, unattended
 T = TypeVar("T")
 
 HOUR = 3_600_000
+
+
+def _within(task: Scope, asked: Scope) -> bool:
+    """Whether the task is meant by who asks for that scope."""
+    return task == (asked._replace(owner=task.owner) if asked.owner == EVERYONE else asked)
 
 
 class _Log:
@@ -226,6 +231,9 @@ class MemoryStore:
         return log if log is not None and log.head.scope == scope else None
 
     async def find(self, scope: Scope, id: str) -> Head | None:
+        if scope.owner == EVERYONE:
+            named = [log.head for log in self._logs.values() if log.head.id == id and _within(log.head.scope, scope)]
+            return max(named, key=lambda head: head.uid, default=None)
         uid = self._ids.get((scope, id))
         return self._logs[uid].head if uid else None
 
@@ -260,7 +268,7 @@ class MemoryStore:
         logs = [
             log
             for log in self._logs.values()
-            if log.head.scope == scope
+            if _within(log.head.scope, scope)
             and (not query.context_id or log.head.context_id == query.context_id)
             and (known is None or log.head.uid in known)
             and (query.state is None or log.head.state is query.state)

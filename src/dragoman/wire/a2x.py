@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from dragoman.model import errors as e
 from dragoman.model.facts import AnyFact, Chunk, Said, StatusFact
 from dragoman.model.messages import Message, Part, Role
-from dragoman.model.operations import Policy, TaskRef
+from dragoman.model.operations import Policy, SendMessage, TaskRef
 from dragoman.model.stamps import stamp
-from dragoman.model.tasks import INTERRUPTED, TERMINAL, TaskState, TaskStatus, View
+from dragoman.model.tasks import INTERRUPTED, TERMINAL, Task, TaskState, TaskStatus, View
 from dragoman.wire import cards, k03, liberal
 from dragoman.wire.coding import METHODS
 from dragoman.wire.dialect import Dialect, Encode, beside
@@ -165,6 +165,22 @@ def write_news(told: Told, types: tuple[str, ...]) -> bytes:
     return write_task(told.whole()) if told.state in TERMINAL | INTERRUPTED else b""
 
 
+def _words(*, bare: bool, guests: bool) -> Words:
+    codes: dict[type[BaseException], int] = {e.ExtensionRequired: -32600}
+    return Words(
+        codes | ({e.Unauthenticated: -32600} if guests else {}),
+        phrases={e.InvalidRequest: "Invalid Request"} if bare else {},
+        statuses={e.Unauthenticated: 200} if guests else {},
+    )
+
+
+def _guest(operation: SendMessage, why: str, id: str) -> Task:
+    """Who has not logged in is told so by a task, and no trace of it stays."""
+    context = operation.message.context_id or id
+    message = Message(message_id=f"{id}.why", context_id=context, task_id=id, role=Role.AGENT, parts=(Part(text=why),))
+    return Task(id=id, context_id=context, status=TaskStatus(state=TaskState.AUTH_REQUIRED, message=message))
+
+
 def dialect(style: Style, wire: WireSettings) -> Dialect:
     looks = {"literal": _literal, "superset": _superset, "plain": k03.events}
     bare = style == "literal"
@@ -194,5 +210,6 @@ def dialect(style: Style, wire: WireSettings) -> Dialect:
         framing="bare" if bare else "wrapped",
         first_framing="bare" if bare else "wrapped",
         details=style == "superset",
-        words=Words({e.ExtensionRequired: -32600}, phrases={e.InvalidRequest: "Invalid Request"} if bare else {}),
+        words=_words(bare=bare, guests=wire.a2x_tasks),
+        guest=_guest if wire.a2x_tasks else None,
     )

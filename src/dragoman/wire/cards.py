@@ -10,9 +10,12 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from dragoman.model.cards import Interface, Profile
+from dragoman.model.cards import Interface, Profile, Skill
+from dragoman.model.security import Security
 from dragoman.ports import Sealed
+from dragoman.wire import security
 
 LEGACY_VERSION = "0.3.0"  # older clients read anything below 0.3 as «no transport in common»
 
@@ -26,6 +29,7 @@ class CardSource(Struct, frozen=True, kw_only=True):
     root: str = ""  # where the agent lives
     cortex: bool = False  # /a2a is served
     seal: Callable[[bytes], Sealed] | None = None  # signs the card, if it is to be signed
+    security: Security = Security()
 
 
 def variant(version: str) -> str:
@@ -48,7 +52,7 @@ def version(source: CardSource, asked: str) -> str:
 
 def pure_10(source: CardSource) -> bytes:
     """The 1.0 card; where Cortex is served, with what its clients look for: they ask in this version."""
-    card = _common(source) | _members_10(source)
+    card = _common(source, "1.0") | _members_10(source) | security.members_10(source.security)
     return _written(_with_older(card, source) if source.cortex and _members_03(source) else card, source)
 
 
@@ -60,13 +64,16 @@ def pure_03(source: CardSource) -> bytes:
     capabilities = _capabilities(source)
     if source.profile.transitions:
         capabilities["stateTransitionHistory"] = True
-    return _written(_common(source) | {"capabilities": capabilities} | legacy, source)
+    card = _common(source, "0.3") | {"capabilities": capabilities} | legacy
+    return _written(card | security.members_03(source.security), source)
 
 
 def union(source: CardSource) -> bytes:
     legacy = _members_03(source)
-    card = _common(source) | _members_10(source) | legacy
-    return _written(_with_older(card, source) if legacy else card, source)
+    if not legacy:
+        return pure_10(source)
+    card = _common(source, "") | _members_10(source) | legacy | security.members_both(source.security)
+    return _written(_with_older(card, source), source)
 
 
 def _written(card: dict[str, Any], source: CardSource) -> bytes:
@@ -93,7 +100,7 @@ def _older(source: CardSource) -> list[dict[str, str]]:
     return [{"type": "json-rpc", "protocol": "json-rpc", "url": f"{source.root}/a2a", "version": "1.0"}, simple]
 
 
-def _common(source: CardSource) -> dict[str, Any]:
+def _common(source: CardSource, version: str) -> dict[str, Any]:
     profile = source.profile
     skills = profile.skills
     if source.extended:
@@ -104,7 +111,7 @@ def _common(source: CardSource) -> dict[str, Any]:
         "version": profile.version,
         "defaultInputModes": profile.input_modes,
         "defaultOutputModes": profile.output_modes,
-        "skills": skills,
+        "skills": [_skill(each, source.security, version) for each in skills],
     }
     if profile.provider:
         card["provider"] = profile.provider
@@ -113,6 +120,19 @@ def _common(source: CardSource) -> dict[str, Any]:
     if profile.icon_url:
         card["iconUrl"] = profile.icon_url
     return card
+
+
+def _skill(skill: Skill, terms: Security, version: str) -> Skill | dict[str, Any]:
+    """The skill with what it asks of its callers, in the words of each version."""
+    needed = terms.skills.get(skill.id, ())
+    if not needed and not skill.scopes:
+        return skill
+    found: dict[str, Any] = msgspec.to_builtins(replace(skill, scopes=()))
+    if needed and version != "0.3":
+        found["securityRequirements"] = security.requirements_10(needed)
+    if needed and version != "1.0":
+        found["security"] = security.requirements_03(needed)
+    return found
 
 
 def _capabilities(source: CardSource) -> dict[str, Any]:

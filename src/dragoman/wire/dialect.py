@@ -23,7 +23,7 @@ from dragoman.model.operations import (
     TaskPage,
     TaskRef,
 )
-from dragoman.model.tasks import View
+from dragoman.model.tasks import Task, View
 from dragoman.wire.cards import CardSource
 from dragoman.wire.errors import PLAIN, Fault, Words, fault
 from dragoman.wire.settings import WireSettings
@@ -55,7 +55,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
 
     `look` is how this dialect sees a task, where that is not as it stands; its second argument is how many messages of
     history were asked for. `details` says whether errors carry a list of them. `heirs` are the dialects that answer for
-    tasks of their origin, where several share a method's name. `exact` compares `A2A-Version` as it stands.
+    tasks of their origin, where several share a method's name. `guest` makes the task that asks whoever sent a message
+    to log in, from the message, why and an id, where that is not an error. `exact` compares `A2A-Version` as it stands.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     end: bytes = b""  # written after a stream's last frame
     extensions_header: bytes = b"x-a2a-extensions"
     heirs: Mapping[str, "Dialect"] = {}
+    guest: Callable[[SendMessage, str, str], Task] | None = None
     exact: bool = False
 
     def fault(self, error: BaseException) -> Fault:

@@ -63,6 +63,7 @@ TABLE: Mapping[type[BaseException], Row] = {
     e.Unauthenticated: Row(-32603, 401, "UNAUTHENTICATED", "UnauthenticatedError", early=True),
     e.Forbidden: Row(-32603, 403, "PERMISSION_DENIED", "ForbiddenError", early=True),
     e.Busy: Row(-32603, 429, "RESOURCE_EXHAUSTED", "BusyError", early=True),
+    e.Unavailable: Row(-32603, 503, "UNAVAILABLE", "InternalError", early=True),
     e.StoreFull: Row(
         -32603, 503, "UNAVAILABLE", "InternalError", message="The server's storage is full; nothing was saved"
     ),
@@ -92,8 +93,8 @@ _TYPE = "type.googleapis.com/google.rpc."
 
 
 class Words(NamedTuple):
-    """Where a dialect numbers or words errors otherwise than the table. `statuses` are for those few who read the HTTP
-    status of a JSON-RPC answer; everybody else's is 200."""
+    """Where a dialect numbers or words errors otherwise than the table. `statuses` are the HTTP status around an answer
+    over JSON-RPC, where it is not the usual one."""
 
     codes: Mapping[type[BaseException], int] = {}
     phrases: Mapping[type[BaseException], str] = {}
@@ -125,7 +126,7 @@ def fault(error: BaseException, words: Words) -> Fault:
     return Fault(
         code=next((words.codes[each] for each in type(error).__mro__ if each in words.codes), row.code),
         http=row.http,
-        rpc=row.http if row.early else words.statuses.get(kind, 200),
+        rpc=words.statuses.get(kind, row.http if row.early else 200),
         status=row.status,
         name=row.name,
         message=words.phrases.get(kind) or row.message or str(error),
@@ -149,17 +150,20 @@ def _details(error: BaseException, row: Row) -> list[dict[str, Any]]:
     if isinstance(error, e.InvalidParams):
         violations = [{"field": v.field, "description": v.description} for v in error.violations]
         details.append({"@type": f"{_TYPE}BadRequest", "fieldViolations": violations})
-    if isinstance(error, e.Busy):
+    if isinstance(error, e.Busy | e.Unavailable):
         details.append({"@type": f"{_TYPE}RetryInfo", "retryDelay": f"{error.retry_after}s"})
     return details
 
 
 def _headers(error: BaseException) -> tuple[tuple[bytes, bytes], ...]:
     match error:
-        case e.Busy():
+        case e.Busy() | e.Unavailable():
             return ((b"retry-after", b"%d" % error.retry_after),)
         case e.Unauthenticated():
             return ((b"www-authenticate", error.challenge.encode("latin-1", "replace")),)
+        case e.MissingScope():
+            needed = " ".join(error.scopes).encode("latin-1", "replace")
+            return ((b"www-authenticate", b'Bearer realm="dragoman", error="insufficient_scope", scope="%b"' % needed),)
         case WrongVerb():
             return ((b"allow", error.allowed.encode()),)
         case _:

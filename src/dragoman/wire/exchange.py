@@ -5,10 +5,10 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from dragoman.model.errors import CallerError
+from dragoman.model.errors import CallerError, Unauthenticated
 from dragoman.model.facts import Entry, StatusFact
 from dragoman.model.messages import Message
-from dragoman.model.operations import Operation, SendStreamingMessage, SubscribeToTask, TaskRef
+from dragoman.model.operations import Operation, SendMessage, SendStreamingMessage, SubscribeToTask, TaskRef
 from dragoman.model.tasks import View
 from dragoman.wire.dialect import Dialect, Encode, Framing, Value
 from dragoman.wire.errors import Fault
@@ -133,6 +133,16 @@ class Exchange:
         reply = Reply(binding.status(found), headers, binding.error(self._dialect, found))
         return as_stream(reply) if binding.streamed else reply
 
+    def turn_away(self, error: Unauthenticated, id: str) -> Reply:
+        """The answer to who has to log in and did not, in the dialect's own way. `id` is for a task nobody keeps."""
+        guest = self._dialect.guest
+        if guest is None or not isinstance(self.operation, SendMessage):
+            return self.fail(error)
+        task = View(uid="", seq=0, task=guest(self.operation, str(error), id))
+        if not self.streaming:
+            return self.reply(task)
+        return Reply(200, self.stream_headers(), self.open(task) + self.closing())
+
     # --- a stream -----------------------------------------------------------------------------------------
 
     def stream_headers(self) -> Headers:
@@ -154,6 +164,8 @@ class Exchange:
             payload = payload[-1]
         if isinstance(first, Message):
             return b"%bdata: %b%b%b\n\n%b" % (ahead, before, payload, after, dialect.end)
+        if not first.uid:  # a task that nobody keeps cannot be resumed
+            return b"%bdata: %b%b%b\n\n" % (ahead, before, payload, after)
         uid = first.uid.encode()
         return b"%bid: %b.%d\ndata: %b%b%b\n\n" % (ahead, uid, first.seq, before, payload, after)
 

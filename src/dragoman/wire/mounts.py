@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.model.errors import Unauthenticated
 from dragoman.wire import a2x, coding, cortex, proto, simple
 from dragoman.wire.dialect import Dialect
 from dragoman.wire.k03 import K03
@@ -36,6 +37,11 @@ class Mount(NamedTuple):
     shared: frozenset[str] = frozenset()
     official: bool = False
     rest: Dialect | None = None
+
+    @property
+    def greets(self) -> bool:
+        """Whether the answer to who did not log in depends on what was asked."""
+        return any(each.guest is not None or Unauthenticated in each.words.codes for each in self.methods.values())
 
     def find(self, method: str, params: bytes) -> Dialect | None:
         fork = self.forks.get(method) if self.forks else None

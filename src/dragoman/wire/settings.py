@@ -19,6 +19,10 @@ class WireSettings(Struct, frozen=True, kw_only=True):
     clients and official ones both read them, to the letter of its page, or official. `cortex_statuses` answers errors
     of Cortex's method names with the HTTP statuses its server uses. `patience` is how many seconds a stream that goes
     on over a question waits for the answer.
+
+    Who has to log in and did not is answered with status 401, except as two systems do it, if these say so: `a2x_tasks`
+    answers a message to A2X's mount with a task that asks for authentication, `simple_errors` simple_a2a's own method
+    names with its error number and status 200.
     """
 
     require_version: bool = False
@@ -26,6 +30,8 @@ class WireSettings(Struct, frozen=True, kw_only=True):
     primary: tuple[str, str] = ("/", "1.0")
     frames: Mapping[str, Style] = {}
     cortex_statuses: bool = False
+    a2x_tasks: bool = False
+    simple_errors: bool = False
     patience: float = 600
     max_news: int = (
         1_048_576  # bytes of a webhook's body: common receivers take no more, and each is kept till delivered

@@ -40,6 +40,8 @@ METHODS = {
 }
 OWN = {name: METHODS[name] for name in METHODS if name not in k03.METHODS}
 WORDS = Words({e.ExtendedCardNotConfigured: -32004, e.ExtensionRequired: -32007, e.VersionNotSupported: -32008})
+# Its example of a server that knows its callers answers everybody else so.
+GUESTS = Words({**WORDS.codes, e.Unauthenticated: -32000}, WORDS.phrases, {**WORDS.statuses, e.Unauthenticated: 200})
 POLICY = Policy(
     first=False,
     closes=TERMINAL | INTERRUPTED,
@@ -219,6 +221,6 @@ def dialect(style: Style, wire: WireSettings, methods: dict[str, str] = METHODS)
         framing="nameless",
         first_framing="nameless",
         details=style == "superset",
-        words=WORDS,
+        words=GUESTS if wire.simple_errors else WORDS,
         sse_errors=frozenset(),
     )

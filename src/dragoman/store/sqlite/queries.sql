@@ -71,6 +71,17 @@ WHERE
         (SELECT n FROM tasks WHERE agent = ?1 AND tenant = ?2 AND owner = ?3 AND id = ?4 AND id <> uid)
     );
 
+-- name: head_by_id_of_anyone
+-- The same, whoever owns it; of several that were given the same name, the newest.
+SELECT tasks.n, tasks.head, facts.seq, facts.size, facts.at
+FROM tasks
+LEFT JOIN facts ON facts.n = (SELECT n FROM facts WHERE task = tasks.n ORDER BY seq DESC LIMIT 1)
+WHERE
+    tasks.n = coalesce(
+        (SELECT n FROM tasks WHERE uid = ?3 AND id = uid AND agent = ?1 AND tenant = ?2),
+        (SELECT max(n) FROM tasks WHERE agent = ?1 AND tenant = ?2 AND id = ?3 AND id <> uid)
+    );
+
 -- name: facts_after
 -- A task's log after a number, for its owner only.
 SELECT seq, body
@@ -105,6 +116,12 @@ ORDER BY segments.task, segments.n;
 SELECT state
 FROM counts
 WHERE agent = ? AND tenant = ? AND owner = ? AND tasks > 0;
+
+-- name: owners
+-- Who has tasks with this agent and tenant, and in which states.
+SELECT owner, state
+FROM counts
+WHERE agent = ? AND tenant = ? AND tasks > 0;
 
 -- name: list_in_state
 -- A page of a scope's tasks in one state, newest status first.

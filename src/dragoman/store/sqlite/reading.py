@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from heapq import merge
+from heapq import merge, nlargest
 from itertools import chain, islice
 from operator import itemgetter
 from sqlite3 import Connection
@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.json import Decoder, Encoder
 
 from dragoman.model.facts import AnyFact, Entry
-from dragoman.model.tasks import Head, Scope, TaskState
+from dragoman.model.tasks import EVERYONE, Head, Scope, TaskState
 from dragoman.ports import KeyRecord, Loaded, Page, Query, Segment, Snapshot
 from dragoman.store.sqlite.statements import SQL
 
@@ -25,6 +25,8 @@ decode_key = Decoder(KeyRecord).decode
 
 # States as the tables spell them: without the specification's prefix, which every index entry would repeat.
 STATES = {state: state.value.removeprefix("TASK_STATE_") for state in TaskState}
+
+Row = tuple[int, bytes, int, str]  # of a list: number, head, status_at, uid
 
 LATEST = (2**62, "")  # before every task: where a list begins
 
@@ -52,7 +54,10 @@ def by_uid(connection: Connection, scope: Scope, uid: str) -> Known | None:
 
 
 def by_id(connection: Connection, scope: Scope, id: str) -> Known | None:
-    row = connection.execute(SQL["head_by_id"], (*scope, id)).fetchone()
+    if scope.owner == EVERYONE:
+        row = connection.execute(SQL["head_by_id_of_anyone"], (scope.agent, scope.tenant, id)).fetchone()
+    else:
+        row = connection.execute(SQL["head_by_id"], (*scope, id)).fetchone()
     return Known(*_head(row)) if row else None
 
 
@@ -97,9 +102,12 @@ def page(connection: Connection, scope: Scope, query: Query) -> Page:
     connection.execute("BEGIN")
     try:
         state = STATES[query.state] if query.state else ""
-        states = [state] if state else [each for (each,) in connection.execute(SQL["states"], scope)]
-        total = _total(connection, scope, query, state, states)
-        rows = list(islice(_listed(connection, scope, query, state, states), query.limit + 1))
+        if scope.owner == EVERYONE:
+            total, rows = _everyones(connection, scope, query, state)
+        else:
+            states = [state] if state else [each for (each,) in connection.execute(SQL["states"], scope)]
+            total = _total(connection, scope, query, state, states)
+            rows = list(islice(_listed(connection, scope, query, state, states), query.limit + 1))
         some = [Known(n, decode_head(body)) for n, body, *_ in rows[: query.limit]]
         items = tuple(_loaded(connection, some, query.artifacts))
     finally:
@@ -107,15 +115,25 @@ def page(connection: Connection, scope: Scope, query: Query) -> Page:
     return Page(items=items, total=total, more=len(rows) > query.limit)
 
 
-def _listed(
-    connection: Connection, scope: Scope, query: Query, state: str, states: Sequence[str]
-) -> Iterable[tuple[int, bytes, int, str]]:
+def _listed(connection: Connection, scope: Scope, query: Query, state: str, states: Sequence[str]) -> Iterable[Row]:
     """The rows of a list in its order. One of all states is merged from those of each."""
     rest = (query.since, *(query.before or LATEST), query.limit + 1)
     if query.context_id:
         return connection.execute(SQL["list_in_context"], (*scope, query.context_id, state, state, *rest))
     lists = [connection.execute(SQL["list_in_state"], (*scope, each, *rest)) for each in states]
     return lists[0] if len(lists) == 1 else merge(*lists, key=itemgetter(2, 3), reverse=True)
+
+
+def _everyones(connection: Connection, scope: Scope, query: Query, state: str) -> tuple[int, list[Row]]:
+    """The total and the first rows of a list of all owners' tasks. Owner after owner, and never more rows at once than
+    the page needs: there may be thousands of them, and few ask."""
+    states: dict[str, list[str]] = {}
+    for owner, found in connection.execute(SQL["owners"], (scope.agent, scope.tenant)):
+        states.setdefault(owner, []).extend([found] if state in ("", found) else [])
+    scopes = [(scope._replace(owner=owner), some) for owner, some in states.items() if some]
+    total = sum(_total(connection, each, query, state, some) for each, some in scopes)
+    rows = chain.from_iterable(_listed(connection, each, query, state, some) for each, some in scopes)
+    return total, nlargest(query.limit + 1, rows, key=itemgetter(2, 3))
 
 
 def _total(connection: Connection, scope: Scope, query: Query, state: str, states: Sequence[str]) -> int:
