@@ -173,11 +173,15 @@ def test_a_forwarded_host_must_be_one_of_ours_and_is_the_one_pages_are_compared_
     ],
 )
 def test_the_caller_is_the_last_hop_nobody_trusts(headers: dict[str, str], address: str) -> None:
+    assert Door(OPEN).check({"host": "localhost"} | headers, "10.0.0.1") == address
     assert Door(OPEN).address(headers, "10.0.0.1") == address
 
 
 def test_the_hops_a_stranger_tells_of_are_not_believed() -> None:
+    assert Door(OPEN).check({"host": "localhost"}, "192.0.2.1") == "192.0.2.1"
     assert Door(OPEN).address({"x-forwarded-for": "1.1.1.1"}, "192.0.2.1") == "192.0.2.1"
+    with pytest.raises(Forbidden):
+        Door(OPEN).check({"host": "localhost", "x-forwarded-for": "1.1.1.1"}, "192.0.2.1")
 
 
 @pytest.mark.parametrize(

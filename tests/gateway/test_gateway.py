@@ -7,11 +7,9 @@ from msgspec.structs import replace
 
 from dragoman.gateway.desk import Desk
 from dragoman.gateway.gateway import Gateway
-from dragoman.gateway.quota import Quota
 from dragoman.gateway.settings import GatewaySettings
 from dragoman.model.cards import Extension, Overlay, Profile, Skill
 from dragoman.model.errors import (
-    Busy,
     ExtendedCardNotConfigured,
     ExtensionRequired,
     PushNotSupported,
@@ -239,19 +237,3 @@ def test_paths_below_a_slug_belong_to_its_agent_and_all_others_to_the_first() ->
     assert found("/agents/c/") is None
     assert found("/agents/") is None
     assert Gateway(engine=Engine(), agents={"": Agent()}).find("/agents//") is None
-
-
-def test_places_are_counted_per_caller_and_given_back() -> None:
-    quota = Quota(GatewaySettings(streams=3, streams_per_caller=2))
-    quota.open("a")
-    quota.open("a")
-    with pytest.raises(Busy):
-        quota.open("a")
-    quota.open("b")
-    with pytest.raises(Busy):
-        quota.open("c")
-    for caller in ("a", "a", "b"):
-        quota.close(caller)
-    assert quota.streams == 0
-    assert not quota._each  # callers who left are forgotten
-    quota.open("c")

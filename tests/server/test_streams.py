@@ -164,7 +164,7 @@ async def test_streams_have_a_limit_and_give_their_place_back() -> None:
         first = await opened(server)
         await opened(server)
         refused = await server.ask(STREAM)
-        assert refused.status == 429
+        assert refused.status == 503  # nobody's fault in particular
         assert int(refused.headers["retry-after"]) > 0
         assert len(engine.calls) == 2  # a refused stream starts no turn
         first.hang_up()
@@ -187,10 +187,66 @@ async def test_requests_at_once_have_a_limit_and_give_their_place_back() -> None
         waiting.write(SEND)
         async with asyncio.timeout(WAIT):
             await engine.blocked.wait()
-        assert (await server.ask(SEND)).status == 429
+        assert (await server.ask(SEND)).status == 503
         engine.gate.set()
         assert (await waiting.answer()).status == 200
         assert (await server.ask(SEND)).status == 200
+
+
+async def test_a_caller_with_too_many_requests_at_once_is_told_so_and_others_are_served() -> None:
+    engine = ScriptedEngine()
+    engine.blocks = True
+    gateway = GatewaySettings(requests_per_caller=1, proxies=("127.0.0.1",), hosts=("*",))
+    async with running(engine, gateway=gateway) as server:
+        waiting = await server.dial()
+        waiting.write(from_address("192.0.2.1"))
+        async with asyncio.timeout(WAIT):
+            await engine.blocked.wait()
+        refused = await server.ask(from_address("192.0.2.1"))
+        assert (refused.status, refused.headers["retry-after"]) == (429, "1")
+        assert refused.json()["error"]["data"][1]["violations"][0]["subject"] == "limits.requests_per_caller"
+        engine.blocks = False
+        assert (await server.ask(from_address("192.0.2.2"))).status == 200
+        engine.gate.set()
+        assert (await waiting.answer()).status == 200
+        assert (await server.ask(from_address("192.0.2.1"))).status == 200
+
+
+async def test_a_rate_turns_a_burst_into_a_trickle_and_refuses_what_is_too_much() -> None:
+    gateway = GatewaySettings(rate_per_address=50, rate_burst=2, rate_wait=0.1, proxies=("127.0.0.1",), hosts=("*",))
+    async with running(gateway=gateway) as server:
+        began = asyncio.get_running_loop().time()
+        flood = [asyncio.create_task(server.ask(from_address("192.0.2.1"))) for _ in range(20)]
+        other = await server.ask(from_address("2001:db8::1"))
+        assert other.status == 200
+        assert not any(each.done() and each.result().status == 429 for each in flood)
+        answers = await asyncio.gather(*flood)
+        took = asyncio.get_running_loop().time() - began
+        good = [each for each in answers if each.status == 200]
+        refused = [each for each in answers if each.status == 429]
+        assert len(good) + len(refused) == 20
+        # Two at once, and those whose turn came within the tenth of a second that they may be held back.
+        assert 5 <= len(good) <= 8
+        assert took >= 0.08
+        for each in refused:
+            assert each.headers["retry-after"] == "1"
+            assert "50 requests per second" in each.json()["error"]["message"]
+
+
+async def test_pages_count_too_and_probes_do_not() -> None:
+    gateway = GatewaySettings(rate_per_address=1, rate_burst=1, rate_wait=0, rate_loopback=True)
+    async with running(gateway=gateway) as server:
+        card = request("GET", "/.well-known/agent-card.json")
+        assert [(await server.ask(card)).status for _ in range(2)] == [200, 429]
+        assert [(await server.ask(request("GET", "/healthz"))).status for _ in range(3)] == [200, 200, 200]
+
+
+def forwarded(address: str) -> dict[str, str]:
+    return {"X-Forwarded-For": address}
+
+
+def from_address(address: str) -> bytes:
+    return request(body=rpc(), headers=forwarded(address))
 
 
 async def test_subscribing_is_a_stream_by_either_verb() -> None:

@@ -166,6 +166,19 @@ CASES = [
         503,
     ),
     Case(
+        e.Overloaded("Too many streams", limit="limits.streams", most=7),
+        -32603,
+        -32603,
+        503,
+        "UNAVAILABLE",
+        "BusyError",
+        [
+            {"@type": f"{TYPE}RetryInfo", "retryDelay": "1s"},
+            {"@type": f"{TYPE}QuotaFailure", "violations": [{"subject": "limits.streams", "description": "At most 7"}]},
+        ],
+        503,
+    ),
+    Case(
         e.StoreFull("disk at /var/x"),
         -32603,
         -32603,

@@ -97,8 +97,15 @@ class LimitSettings(Struct, frozen=True, kw_only=True):
     depth: int = 64
     containers: int = 200_000
     requests: int = 20_000
+    requests_per_caller: int = 10_000
+    rate_per_caller: int = 500
+    rate_per_address: int = 500
+    rate_burst: int = 50
+    rate_wait: Seconds = Seconds(2)
+    rate_loopback: bool = False
     streams: int = 10_000
     streams_per_caller: int = 5_000
+    streams_per_address: int = 5_000
     running: int = 10_000
     held: int = 1_000
     inbox: int = 8

@@ -82,7 +82,12 @@ def place(head: Head, inbox: int) -> Placement:
     if head.interrupted and head.asked >= 0:
         return "answer"
     if head.queued >= inbox:
-        raise Busy(f"{inbox} messages already wait for this task; wait for it to catch up", taskId=head.id)
+        raise Busy(
+            f"{inbox} messages already wait for this task; wait for it to catch up",
+            limit="limits.inbox",
+            most=inbox,
+            taskId=head.id,
+        )
     return "inbox"
 
 

@@ -12,7 +12,7 @@ from dragoman.engine.limits import Limits
 from dragoman.engine.live import Live, Lives
 from dragoman.engine.sending import Accepted, Sending
 from dragoman.engine.turns import Turns
-from dragoman.model.errors import Busy, InvalidParams, TaskNotFound, TaskOver
+from dragoman.model.errors import InvalidParams, Overloaded, TaskNotFound, TaskOver
 from dragoman.model.facts import Entry
 from dragoman.model.messages import Message
 from dragoman.model.operations import Call, CancelTask, GetTask, ListTasks, SendMessage, SubscribeToTask, TaskPage
@@ -110,7 +110,7 @@ class Engine:
         if not self._drained:
             await self.turns.settled(live, self._limits.hold_ms / 1000)
         if not live.head.settled and self._drained:
-            raise Busy("The server is shutting down; ask for the task again in a moment", 5, taskId=live.head.id)
+            raise Overloaded("The server is shutting down; ask for the task again in a moment", 5, taskId=live.head.id)
 
     async def stream(self, call: Call, op: SendMessage) -> Follow | Message:
         """Take a message in and follow its task. With a cursor, only follow."""

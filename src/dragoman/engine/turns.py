@@ -13,7 +13,7 @@ from dragoman.engine.background import Background
 from dragoman.engine.limits import Limits
 from dragoman.engine.live import Live, Lives
 from dragoman.engine.run import Means, Run
-from dragoman.model.errors import Busy, CallerError, Conflict, OutcomeUnknown, StoreFull
+from dragoman.model.errors import CallerError, Conflict, OutcomeUnknown, Overloaded, StoreFull
 from dragoman.model.facts import Created, Received, Started
 from dragoman.model.operations import Policy, Principal
 from dragoman.model.tasks import Head, Scope, TaskState
@@ -74,11 +74,12 @@ class Turns:
         return self._agents[name]
 
     def admit(self) -> None:
-        """Raises Busy when no further turn may start in this process."""
+        """Raises Overloaded when no further turn may start in this process."""
         if self.stopping:
-            raise Busy("The server is shutting down; send again in a moment", retry_after=5)
-        if len(self.runs) >= self.limits.running:
-            raise Busy(f"{self.limits.running} turns are running already; try again later")
+            raise Overloaded("The server is shutting down; send again in a moment", retry_after=5)
+        most = self.limits.running
+        if len(self.runs) >= most:
+            raise Overloaded(f"{most} turns are running already; try again later", limit="limits.running", most=most)
 
     # --- starting
 

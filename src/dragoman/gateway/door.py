@@ -52,8 +52,8 @@ class Door:
         self._welcome: set[str] = set()
         self._trusted: dict[str, bool] = {}
 
-    def check(self, headers: Mapping[str, str], peer: str) -> None:
-        """Raises Forbidden for whom we do not serve. Quick for everybody met before."""
+    def check(self, headers: Mapping[str, str], peer: str) -> str:
+        """The caller's address. Raises Forbidden for whom we do not serve. Quick for everybody met before."""
         host = headers.get("host", "")
         if host not in self._welcome:
             self._meet(host)
@@ -65,9 +65,11 @@ class Door:
             host = _forwarded(headers, "host") or host
             if host not in self._welcome:
                 self._meet(host)
+            peer = self._hop(headers, peer)
         origin = headers.get("origin")
         if origin is not None and not (self._any_origin or self.knows(origin, host)):
             raise Forbidden("Pages of this origin may not call this server; configure it as allowed if they should")
+        return peer
 
     def knows(self, origin: str, host: str) -> bool:
         """Whether a page of that origin may call: it is our own, or configured."""
@@ -116,9 +118,11 @@ class Door:
         return name in self._hosts or host in self._hosts or (self._local and _loopback(name))
 
     def address(self, headers: Mapping[str, str], peer: str) -> str:
-        """Who is calling, by address: the last hop that is not a trusted proxy."""
-        if FORWARDING.isdisjoint(headers) or not self.trusts(peer):
-            return peer
+        """Who is calling, by address, also of those whom `check` refused."""
+        return peer if FORWARDING.isdisjoint(headers) or not self.trusts(peer) else self._hop(headers, peer)
+
+    def _hop(self, headers: Mapping[str, str], peer: str) -> str:
+        """The last hop that is not a trusted proxy."""
         named = [_bare_address(each) for each in _forwarded_for(headers)]
         return next((each for each in reversed(named) if not self.trusts(each)), peer)
 

@@ -25,10 +25,31 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
     """Streams open at once."""
 
     streams_per_caller: int = 5_000
-    """Streams open at once for one principal; without authentication everybody is the same one."""
+    """Streams open at once for one caller: who logged in, or where nobody has to, one address."""
+
+    streams_per_address: int = 5_000
+    """Streams open at once from one address, whoever they are for."""
 
     requests: int = 20_000
-    """Requests in work at once, waiting sends and streams included."""
+    """Requests in work at once, waiting sends included; streams have a limit of their own."""
+
+    requests_per_caller: int = 10_000
+    """Requests of one caller in work at once."""
+
+    rate_per_caller: float = 500.0
+    """Requests per second of one who logged in. 0: any number."""
+
+    rate_per_address: float = 500.0
+    """Requests per second from one address, whoever they are for. 0: any number."""
+
+    rate_burst: int = 50
+    """Requests that may come at once before their rate counts."""
+
+    rate_wait: float = 2.0
+    """Seconds a request that comes too early is held back for its turn; one that would wait longer is refused."""
+
+    rate_loopback: bool = False
+    """Whether rates hold for callers on this machine too."""
 
     card_versions: tuple[str, ...] = ()
     """Protocol versions the cards name (`1.0`, `0.3`). Empty: every version that is spoken."""

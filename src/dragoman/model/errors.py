@@ -8,7 +8,8 @@
     │   ├── ContentTypeNotSupported, ExtendedCardNotConfigured
     │   ├── ExtensionRequired, VersionNotSupported
     │   ├── BodyTooLarge, Unauthenticated, Forbidden (MissingScope)
-    │   └── Busy               too much at once; try again later
+    │   └── Busy               more than one caller may have; try again later
+    │       └── Overloaded     more than there is for all
     ├── Unavailable            something outside that we need cannot be had
     ├── AgentError             the agent behind us failed (InvalidAgentResponse)
     ├── AddressRefused         what we were asked to call may not be called
@@ -160,11 +161,20 @@ class MissingScope(Forbidden):
 
 
 class Busy(CallerError):
-    """A limit was reached. `retry_after` is in seconds."""
+    """This caller asks for more than one may have. `retry_after` is in seconds; `limit` names the setting that says how
+    much that is, `most` its value."""
 
-    def __init__(self, message: str, retry_after: int = 1, **facts: str) -> None:
+    def __init__(
+        self, message: str, retry_after: int = 1, *, limit: str = "", most: float | str = "", **facts: str
+    ) -> None:
         super().__init__(message, **facts)
         self.retry_after = retry_after
+        self.limit = limit
+        self.most = str(most)
+
+
+class Overloaded(Busy):
+    """All callers together ask for more than there is."""
 
 
 class Unavailable(DragomanError):

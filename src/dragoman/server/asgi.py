@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from dragoman.gateway.desk import Desk
 from dragoman.gateway.gateway import Gateway
+from dragoman.gateway.quota import place_of
 from dragoman.model.errors import BodyTooLarge, DragomanError, Forbidden, InvalidRequest, StoreError, Unauthenticated
 from dragoman.model.messages import Message
 from dragoman.model.operations import GetExtendedCard, Principal
@@ -42,11 +43,12 @@ KEEPALIVE = {"type": "http.response.body", "body": b": keepalive\n\n", "more_bod
 
 
 class Understood(NamedTuple):
-    """What is asked for, of which agent, by whom."""
+    """What is asked for, of which agent, by whom and from where."""
 
     exchange: Exchange
     desk: Desk
     principal: Principal
+    place: str
 
 
 class Visit(NamedTuple):
@@ -55,6 +57,7 @@ class Visit(NamedTuple):
     scope: Any
     headers: Mapping[str, str]
     principal: Principal
+    place: str
 
 
 class Gone(Exception):
@@ -102,12 +105,12 @@ class Site:
         if isinstance(understood, Reply):
             await _write(understood, extra, send, record)
             return
-        exchange, desk, principal = understood
+        exchange, desk, principal, place = understood
         watched = OWN not in scope.get("extensions", ())
         carry_out = self._follow if exchange.streaming else self._answer
-        work = carry_out(exchange, desk, Visit(scope, headers, principal), extra, send, record)
+        work = carry_out(exchange, desk, Visit(scope, headers, principal, place), extra, send, record)
         # A stream may stay for hours, and needs none of it here.
-        del scope, lines, headers, carry_out, understood, exchange, desk, principal
+        del scope, lines, headers, carry_out, understood, exchange, desk, principal, place
         if watched:
             await _while_connected(work, receive)
         else:
@@ -127,7 +130,9 @@ class Site:
             if (page := self._pages.open(path, method)) is not None:
                 return page
             client = scope.get("client")
-            self._gateway.door.check(headers, client[0] if client else "")
+            place = place_of(self._gateway.door.check(headers, client[0] if client else ""))
+            if (turn := self._gateway.quota.arrive(place)) is not None:
+                await turn
             found = self._gateway.find(path)
             if found is None:
                 raise NoRoute
@@ -146,6 +151,8 @@ class Site:
                 if rest not in self._greeting:
                     raise
                 return await self._turn_away(inbound, error, receive)
+            if (turn := self._gateway.quota.knock(principal.id, place)) is not None:
+                await turn
             body = await self._body(headers, receive)
             if body:
                 inbound = Inbound(reading, rest, query, headers, body)
@@ -154,7 +161,7 @@ class Site:
                 return _allowing(understood)
             if understood.streaming and method == "HEAD":
                 raise WrongVerb("GET, POST")
-            return Understood(understood, desk, principal)
+            return Understood(understood, desk, principal, place)
         except DragomanError as error:
             self._gateway.note(error, headers, scope)
             return refuse(inbound, error, self._mounts)
@@ -217,8 +224,9 @@ class Site:
         """One operation, one answer."""
         gateway = self._gateway
         result: Any = None
+        caller = visit.principal.id or visit.place
         try:
-            gateway.quota.enter()
+            gateway.quota.enter(caller)
             try:
                 if isinstance(exchange.operation, GetExtendedCard):
                     base = self._pages.base(visit.headers, visit.scope)
@@ -227,7 +235,7 @@ class Site:
                     result = await gateway.call(desk, exchange, visit.principal)
                 reply = exchange.reply(result)
             finally:
-                gateway.quota.leave()
+                gateway.quota.leave(caller)
         except Exception as error:
             reply = _failed(exchange, error, visit.principal)
         except asyncio.CancelledError:
@@ -245,12 +253,12 @@ class Site:
         """One operation, a stream of events. All frames that are ready leave in one write."""
         gateway = self._gateway
         follow: Any = None
-        caller = None
-        begun = False
+        caller, place = visit.principal.id or visit.place, visit.place
+        opened = begun = False
         principal = visit.principal
         try:
-            gateway.quota.open(principal.id)
-            caller = principal.id
+            gateway.quota.open(caller, place)
+            opened = True
             result = await gateway.call(desk, exchange, principal)
             admission = gateway.admission(desk, principal)
             del visit  # a stream may stay for hours and needs nothing of its request
@@ -303,8 +311,8 @@ class Site:
         finally:
             if follow is not None:
                 follow.close()
-            if caller is not None:
-                gateway.quota.close(caller)
+            if opened:
+                gateway.quota.close(caller, place)
 
 
 def _joined(lines: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -64,6 +64,7 @@ TABLE: Mapping[type[BaseException], Row] = {
     e.Forbidden: Row(-32603, 403, "PERMISSION_DENIED", "ForbiddenError", early=True),
     e.Busy: Row(-32603, 429, "RESOURCE_EXHAUSTED", "BusyError", early=True),
     e.Unavailable: Row(-32603, 503, "UNAVAILABLE", "InternalError", early=True),
+    e.Overloaded: Row(-32603, 503, "UNAVAILABLE", "BusyError", early=True),
     e.StoreFull: Row(
         -32603, 503, "UNAVAILABLE", "InternalError", message="The server's storage is full; nothing was saved"
     ),
@@ -152,6 +153,9 @@ def _details(error: BaseException, row: Row) -> list[dict[str, Any]]:
         details.append({"@type": f"{_TYPE}BadRequest", "fieldViolations": violations})
     if isinstance(error, e.Busy | e.Unavailable):
         details.append({"@type": f"{_TYPE}RetryInfo", "retryDelay": f"{error.retry_after}s"})
+    if isinstance(error, e.Busy) and error.limit:
+        reached = {"subject": error.limit, "description": f"At most {error.most}"}
+        details.append({"@type": f"{_TYPE}QuotaFailure", "violations": [reached]})
     return details
 
 
