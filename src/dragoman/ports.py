@@ -293,6 +293,10 @@ class Hooks(Protocol):
     def listen_deliveries(self, wake: Callable[[], None]) -> Callable[[], None]: ...
 
 
+class HookedStore(Store, Hooks, Protocol):
+    """What every store is."""
+
+
 class Screen(Protocol):
     """Which addresses webhooks may call. Asked before a hook is kept; the sender asks again when it connects."""
 

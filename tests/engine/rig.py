@@ -23,7 +23,7 @@ from dragoman.model.operations import (
     TaskPage,
 )
 from dragoman.model.tasks import Scope, TaskState, View
-from dragoman.ports import Route, Store, TurnHandle
+from dragoman.ports import Hooks, Route, Screen, Store, TurnHandle
 from dragoman.store.memory import MemoryStore
 
 SCOPE = Scope("agent")
@@ -167,11 +167,22 @@ async def rig(
     store: Store | None = None,
     limits: Limits | None = None,
     agent: FunctionAgent | None = None,
+    hooks: Hooks | None = None,
+    screen: Screen | None = None,
     **route: Any,
 ) -> AsyncGenerator[Rig]:
     store = store or MemoryStore()
     agent = agent or FunctionAgent(handler, **route)
-    engine = Engine(store=store, bus=LocalBus(), agents={"agent": agent}, clock=Clock(), ids=Ids(), limits=limits)
+    engine = Engine(
+        store=store,
+        bus=LocalBus(),
+        agents={"agent": agent},
+        clock=Clock(),
+        ids=Ids(),
+        limits=limits,
+        hooks=hooks,
+        screen=screen,
+    )
     await engine.start()
     try:
         yield Rig(engine, store, agent)

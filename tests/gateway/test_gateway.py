@@ -79,6 +79,18 @@ class Engine:
     async def whose(self, scope: Scope, id: str) -> Scope | None:
         return Scope(scope.agent, scope.tenant, "somebody") if id == "x" else None
 
+    async def create_push(self, call: Call, op: Operation) -> Any:
+        return ("create_push", call, op)
+
+    async def get_push(self, call: Call, op: Operation) -> Any:
+        return ("get_push", call, op)
+
+    async def list_push(self, call: Call, op: Operation) -> Any:
+        return ("list_push", call, op)
+
+    async def delete_push(self, call: Call, op: Operation) -> Any:
+        return ("delete_push", call, op)
+
 
 def exchange(operation: Operation, *extensions: str, **envoy: str) -> Exchange:
     return Exchange(P10, "Method", operation, Envoy(extensions=extensions, **envoy), Rpc(b"1", streamed=False))
@@ -99,12 +111,13 @@ def admit(operation: Operation, *extensions: str, principal: Principal = NOBODY,
         (ListTasks(), "list"),
         (CancelTask(id="x"), "cancel"),
         (SubscribeToTask(id="x"), "subscribe"),
+        *zip(PUSH, ("create_push", "get_push", "list_push", "delete_push"), strict=True),
     ],
 )
 async def test_every_operation_goes_to_its_method_with_all_that_came_around_it(
     operation: Operation, method: str
 ) -> None:
-    gateway = Gateway(engine=Engine(), agents={"a": Agent()})
+    gateway = Gateway(engine=Engine(), agents={"a": Agent(push=True)})
     asked = exchange(operation, cursor="u.3", idempotency_key="k")
     asked.tenant = "acme"
     called: Any = await gateway.call(gateway.root, asked, Principal(id="me"))
@@ -117,10 +130,7 @@ async def test_every_operation_goes_to_its_method_with_all_that_came_around_it(
 
 
 def test_what_no_method_stands_behind_is_said_so() -> None:
-    gateway = Gateway(engine=Engine(), agents={"": Agent(push=True)})
-    for operation in PUSH:
-        with pytest.raises(PushNotSupported):
-            gateway.call(gateway.root, exchange(operation), Principal())
+    gateway = Gateway(engine=Engine(), agents={"": Agent()})
     with pytest.raises(UnsupportedOperation):
         gateway.call(gateway.root, exchange(Operation()), Principal())
 

@@ -12,7 +12,7 @@ from dragoman.gateway.settings import GatewaySettings
 from dragoman.model.cards import Profile, Skill
 from dragoman.model.facts import Entry, Settled, Started
 from dragoman.model.messages import Message, Part, Role
-from dragoman.model.operations import Call, TaskPage, TaskRef
+from dragoman.model.operations import Call, PushConfig, PushPage, TaskPage, TaskRef
 from dragoman.model.tasks import Scope, Task, TaskState, TaskStatus, View
 from dragoman.ports import Signer
 from dragoman.server.asgi import Site
@@ -132,6 +132,21 @@ class ScriptedEngine:
     async def cancel(self, call: Call, op: Any) -> View:
         self.calls.append(("cancel", call, op))
         return view(TaskState.CANCELED)
+
+    async def create_push(self, call: Call, op: Any) -> PushConfig:
+        self.calls.append(("create_push", call, op))
+        return PushConfig(task_id="t", id="h", url="https://cb.example")
+
+    async def get_push(self, call: Call, op: Any) -> PushConfig | None:
+        self.calls.append(("get_push", call, op))
+        return None
+
+    async def list_push(self, call: Call, op: Any) -> PushPage:
+        self.calls.append(("list_push", call, op))
+        return PushPage()
+
+    async def delete_push(self, call: Call, op: Any) -> None:
+        self.calls.append(("delete_push", call, op))
 
     async def stream(self, call: Call, op: Any) -> Any:
         self.calls.append(("stream", call, op))

@@ -19,7 +19,7 @@ from dragoman.engine.limits import Limits
 from dragoman.gateway.gateway import Gateway
 from dragoman.gateway.settings import GatewaySettings
 from dragoman.model.tasks import Scope, Task
-from dragoman.ports import Agent, Screen, Store
+from dragoman.ports import Agent, HookedStore, Screen
 from dragoman.push.screen import AddressScreen
 from dragoman.server.asgi import Site
 from dragoman.server.settings import ServerSettings
@@ -52,7 +52,7 @@ def applicable(settings: Settings) -> Settings:
     return replace(settings, agents=tuple(each for each in settings.agents if each.slug))
 
 
-def store(settings: Settings) -> Store:
+def store(settings: Settings) -> HookedStore:
     """The store its URL names. SQLite is imported only by who uses it."""
     choice = choose(settings.store.url)
     if isinstance(choice, MemoryChoice):
@@ -168,13 +168,16 @@ class Works:
         clock = SystemClock()
         self._agents = agents
         self._access = Access(settings, {slug: agent.profile for slug, agent in agents.items()}, clock)
+        kept = store(settings)
         self._engine = Engine(
-            store=store(settings),
+            store=kept,
             bus=LocalBus(),
             agents=agents,
             clock=clock,
             ids=SortedIds(),
             limits=limits(settings),
+            hooks=kept,
+            screen=screen(settings),
         )
         gateway = Gateway(
             engine=self._engine,

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from dragoman.core import cursors
 from dragoman.core.fold import folded, trimmed, view
 from dragoman.engine.follow import Batch, Follow
+from dragoman.engine.hooking import Hooking
 from dragoman.engine.keeper import Keeper
 from dragoman.engine.limits import Limits
 from dragoman.engine.live import Live, Lives
@@ -18,7 +19,7 @@ from dragoman.model.messages import Message
 from dragoman.model.operations import Call, CancelTask, GetTask, ListTasks, SendMessage, SubscribeToTask, TaskPage
 from dragoman.model.stamps import moment
 from dragoman.model.tasks import TERMINAL, Head, Scope, TaskState, View
-from dragoman.ports import Agent, Bus, Clock, Ids, Loaded, Page, Query, Store
+from dragoman.ports import Agent, Bus, Clock, Hooks, Ids, Loaded, Page, Query, Screen, Store
 
 __all__ = ["Batch", "Engine", "Follow", "Limits"]
 
@@ -26,7 +27,10 @@ _AT_ONCE = 100  # tasks of a list that are read in one go
 
 
 class Engine:
-    """Start it before the port opens; drain it before connections close; close it last."""
+    """Start it before the port opens; drain it before connections close; close it last.
+
+    With `hooks` and a `screen` for their addresses, tasks may have webhooks; somebody else sends what they are told.
+    """
 
     def __init__(
         self,
@@ -38,6 +42,8 @@ class Engine:
         ids: Ids,
         limits: Limits | None = None,
         replica: str = "",
+        hooks: Hooks | None = None,
+        screen: Screen | None = None,
     ) -> None:
         self._store = store
         self._bus = bus
@@ -52,7 +58,12 @@ class Engine:
             limits=self._limits,
             replica=replica or ids.uid(),
         )
-        self._sending = Sending(self.turns)
+        hooking = Hooking(store, hooks, screen, ids, self._limits)
+        self.create_push = hooking.create
+        self.get_push = hooking.get
+        self.list_push = hooking.list
+        self.delete_push = hooking.delete
+        self._sending = Sending(self.turns, hooking)
         self.keeper = Keeper(self.turns, self._limits)
         self._follows: set[Follow] = set()
         self._drained = False

@@ -7,6 +7,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     running: int = 10_000  # turns at once in this process
     held: int = 1_000  # questions that keep a handler waiting in memory
     inbox: int = 8  # messages waiting for a working task
+    hooks: int = 16  # push configurations of one task
     buffer_facts: int = 256  # emissions of one turn on their way to the store
     buffer_bytes: int = 1_048_576
     tail_facts: int = 512  # recent facts of a live task kept for its readers

@@ -17,7 +17,7 @@ from dragoman.engine.limits import Limits
 from dragoman.model.facts import AnyFact, Entry, Received
 from dragoman.model.messages import Message
 from dragoman.model.tasks import Head, Scope, View
-from dragoman.ports import Append, Appended, Bus, Checkpoint, Lifecycle, New, Query, Route, Snapshot, Store, Turn
+from dragoman.ports import Append, Appended, Bus, Checkpoint, Hook, Lifecycle, New, Query, Route, Snapshot, Store, Turn
 
 Key = tuple[Scope, str]
 
@@ -225,6 +225,7 @@ class Lives:
         guard: New | Lifecycle | Turn,
         size: int,
         then: Callable[[], None] | None = None,
+        hooks: tuple[Hook, ...] = (),
     ) -> asyncio.Future[Appended]:
         """Append; once committed, take the facts in, do what follows, and ring. Awaiting the future comes after that.
 
@@ -233,7 +234,7 @@ class Lives:
         head = live.head
         answer: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
         written = asyncio.ensure_future(
-            self._store.append(Append(uid=head.uid, scope=head.scope, facts=facts, guard=guard, size=size))
+            self._store.append(Append(uid=head.uid, scope=head.scope, facts=facts, guard=guard, size=size, hooks=hooks))
         )
         live.pins += 1
         live.flight = written

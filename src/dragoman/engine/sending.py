@@ -12,6 +12,7 @@ from dragoman.core import cursors, lifecycle, modes, permits
 from dragoman.core.journal import digest
 from dragoman.core.weights import weigh_message
 from dragoman.engine.direct import DirectTurn
+from dragoman.engine.hooking import Hooking
 from dragoman.engine.live import Live
 from dragoman.engine.turns import Turns, Waiting
 from dragoman.model.errors import (
@@ -51,8 +52,9 @@ class Reply(NamedTuple):
 
 
 class Sending:
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: Turns, hooking: Hooking) -> None:
         self._turns = turns
+        self._hooking = hooking
         self._store = turns.store
         self._lives = turns.lives
         self._replies: dict[tuple[Scope, str], Reply] = {}
@@ -63,6 +65,9 @@ class Sending:
         if key is not None and (known := await self._store.key(call.scope, key.key)) is not None:
             return await self._repeat(call, known, key)
         self._turns.admit()
+        if (config := op.configuration.task_push_notification_config) is not None:
+            await self._hooking.admit(config)
+            self._turns.admit()  # asking where its address leads took a while
         message = op.message
         if not message.message_id:
             op = replace(op, message=replace(message, message_id=self._turns.ids.uid()))
@@ -153,6 +158,7 @@ class Sending:
         facts: tuple[AnyFact, ...] = (created,)
         if not waits:
             facts = (created, lifecycle.started(now, turns.ids.uid(), 1, replica=turns.replica))
+        hooks = self._hooking.new(call, op.configuration.task_push_notification_config, uid, guard.id)
         live = self._lives.begin(uid, scope, guard)
 
         def begin() -> None:
@@ -162,7 +168,7 @@ class Sending:
                 turns.begin(live, route, created, call.principal)
 
         try:
-            await self._lives.append(live, facts, guard, weigh_message(message) + 120, begin)
+            await self._lives.append(live, facts, guard, weigh_message(message) + 120, begin, hooks)
         except asyncio.CancelledError:
             self._lives.unpin(live)
             raise
@@ -200,6 +206,7 @@ class Sending:
             if call.terms is not None:
                 await self._permit(call, call.terms, head, op)
             modes.admit(op.message.parts, turns.agent(call.scope.agent).profile.accepts)
+            hooks = await self._hooking.further(call, op.configuration.task_push_notification_config, head)
             now = turns.clock.now()
             message = _addressed(op.message, head.id, head.context_id)
             if placement == "answer":
@@ -212,7 +219,7 @@ class Sending:
             go_on = partial(self._go_on, live, head, call.principal, message) if answers else None
             try:
                 guard = Lifecycle(head.version, key)
-                done = await self._lives.append(live, facts, guard, weigh_message(message) + 120, go_on)
+                done = await self._lives.append(live, facts, guard, weigh_message(message) + 120, go_on, hooks)
                 return Accepted(live, done.first)
             except Conflict:
                 if key is not None and (known := await self._store.key(call.scope, key.key)) is not None:

@@ -21,7 +21,6 @@ from dragoman.model.operations import (
     GetExtendedCard,
     GetPush,
     ListPush,
-    Operation,
     Principal,
     SendMessage,
 )
@@ -144,8 +143,3 @@ def interfaces(root: str, mounts: Sequence[str] = (), primary: tuple[str, str] =
     path, version = primary
     first = Interface(url=f"{root}{path}", binding="JSONRPC", version=version)
     return (first, *(each for each in found if each != first))
-
-
-def unserved(operation: Operation) -> Exception:
-    """The error for an operation no engine method stands behind."""
-    return PushNotSupported() if isinstance(operation, PUSH) else UnsupportedOperation("This is not supported here")

@@ -7,20 +7,26 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from dragoman.gateway.admission import Admission
-from dragoman.gateway.desk import Desk, unserved
+from dragoman.gateway.desk import Desk
 from dragoman.gateway.door import Door
 from dragoman.gateway.quota import Quota
 from dragoman.gateway.settings import GatewaySettings
 from dragoman.model.cards import Profile
-from dragoman.model.errors import DragomanError, Forbidden, Unauthenticated
+from dragoman.model.errors import DragomanError, Forbidden, Unauthenticated, UnsupportedOperation
 from dragoman.model.messages import Message
 from dragoman.model.operations import (
     Call,
     CancelTask,
+    CreatePush,
+    DeletePush,
+    GetPush,
     GetTask,
+    ListPush,
     ListTasks,
     Operation,
     Principal,
+    PushConfig,
+    PushPage,
     SendMessage,
     SendStreamingMessage,
     SubscribeToTask,
@@ -55,6 +61,10 @@ class Operations(Protocol):
     async def cancel(self, call: Call, op: CancelTask) -> View: ...
     async def subscribe(self, call: Call, op: SubscribeToTask) -> Any: ...
     async def whose(self, scope: Scope, id: str) -> Scope | None: ...
+    async def create_push(self, call: Call, op: CreatePush) -> PushConfig: ...
+    async def get_push(self, call: Call, op: GetPush) -> PushConfig | None: ...
+    async def list_push(self, call: Call, op: ListPush) -> PushPage: ...
+    async def delete_push(self, call: Call, op: DeletePush) -> None: ...
 
 
 class Gateway:
@@ -89,6 +99,10 @@ class Gateway:
             ListTasks: engine.list,
             CancelTask: engine.cancel,
             SubscribeToTask: engine.subscribe,
+            CreatePush: engine.create_push,
+            GetPush: engine.get_push,
+            ListPush: engine.list_push,
+            DeletePush: engine.delete_push,
         }
 
     def find(self, path: str) -> tuple[Desk, str] | None:
@@ -134,7 +148,7 @@ class Gateway:
         desk.admit(exchange, principal)
         method = self._methods.get(type(exchange.operation))
         if method is None:
-            raise unserved(exchange.operation)
+            raise UnsupportedOperation("This is not supported here")
         call = Call(
             scope=_scope(desk, exchange, principal),
             principal=principal,

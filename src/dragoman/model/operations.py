@@ -122,8 +122,10 @@ class Policy(Struct, frozen=True, kw_only=True):
     `resume_by_context` lets a message without a task answer the only question open in its context.
 
     A task of a `single_hook` dialect has one push configuration whose id is the task's own; another one replaces it.
-    `missing_hook` says whether asking for a configuration that is not there is an error or answers nothing.
-    `any_hook` lets a get or delete without the configuration's id mean the task's first.
+    Elsewhere a task has many, and one that comes without an id gets a new one, or with `own_hook` the task's, so that
+    the next without an id replaces it. `missing_hook` says whether asking for a configuration that is not there is an
+    error or answers nothing. `any_hook` lets a get or delete without the configuration's id mean the one that has the
+    task's, or else the first.
 
     `by_origin` replaces the whole for tasks that carry that label: names shared by several dialects, where the task
     decides whose rules hold.
@@ -140,6 +142,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     working: Literal["queue", "fresh"] = "queue"
     resume_by_context: bool = False
     single_hook: bool = False
+    own_hook: bool = False
     missing_hook: Literal["refuse", "none"] = "refuse"
     any_hook: bool = False
     by_origin: Mapping[str, "Policy"] = {}

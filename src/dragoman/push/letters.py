@@ -7,6 +7,7 @@ repeat by `Idempotency-Key`. And where this deployment signs, anybody can check 
 from base64 import b64encode
 from hashlib import sha256
 
+from dragoman.core.registration import OURS
 from dragoman.model.operations import PushConfig
 from dragoman.ports import Delivery, Signer
 
@@ -21,14 +22,6 @@ API_KEY = "X-API-Key"
 SIGNED_SECONDS = 300
 _KEYS = frozenset({"apikey", "api-key", "api_key"})
 _KNOWN = {"bearer": "Bearer", "basic": "Basic", "token": "Token"}
-# Headers that frame the request or say what we say ourselves. Whoever registers a webhook may name any other.
-_OURS = frozenset(
-    {
-        *("connection", "content-encoding", "content-length", "content-type", "expect", "host", "keep-alive", "te"),
-        *("trailer", "transfer-encoding", "upgrade", "user-agent"),
-        *(ID.lower(), TOKEN.lower(), SIGNATURE.lower()),
-    }
-)
 
 
 class Letters:
@@ -106,6 +99,6 @@ def _authorization(scheme: str, secret: str, header: str) -> tuple[str, str]:
 
 def _free(header: str) -> str:
     """The header a hook asked for, or the usual one. Raises ValueError for one of ours."""
-    if header.lower() in _OURS:
+    if header.lower() in OURS:
         raise ValueError(f"The header {header[:40]!a} cannot carry credentials")
     return header or AUTHORIZATION

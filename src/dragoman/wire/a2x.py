@@ -196,6 +196,7 @@ def dialect(style: Style, wire: WireSettings) -> Dialect:
             subscribe_terminal=True,
             terminal="fresh",
             unknown="fresh",
+            own_hook=True,
             any_hook=True,
         ),
         methods=METHODS,

@@ -53,6 +53,7 @@ RESERVED = frozenset(
         "v1",
     }
 )
+_HOOKS = ("pushNotificationConfig", "pushNotificationConfigs")  # protoAgent's page, and its server
 _VERSION = re.compile(r"(\d{1,4}\.\d{1,4})(?:\.\d{1,9})*")
 _CARD_02 = "/agent/authenticatedExtendedCard"  # 0.2's extended card, before it was a method
 _MEDIA = ("application/json", "application/a2a+json")
@@ -132,7 +133,7 @@ def _place(path: str, version: str, mounts: Mounts) -> _Place:
         return _Place(dialect=P03, match=rest.match(others, "card"))
     below = mounts.get(f"/{first}")
     if below is not None and below.rest is not None:
-        return _Place(dialect=below.rest, match=rest.match(others, "card", "pushNotificationConfig"))
+        return _Place(dialect=below.rest, match=rest.match(others, "card", _HOOKS))
     here = rest.match([first, *others], "extendedAgentCard")
     if here is not None:
         return _Place(match=here)

@@ -123,6 +123,7 @@ def dialect(style: Style, wire: WireSettings) -> Dialect:
             cancel_again=TERMINAL,
             subscribe_terminal=True,
             resume_by_context=True,
+            own_hook=True,
             any_hook=True,
         ),
         methods=METHODS,

@@ -8,7 +8,14 @@ from msgspec import Struct
 from dragoman.model.errors import CallerError, Unauthenticated
 from dragoman.model.facts import Entry, StatusFact
 from dragoman.model.messages import Message
-from dragoman.model.operations import Operation, SendMessage, SendStreamingMessage, SubscribeToTask, TaskRef
+from dragoman.model.operations import (
+    Operation,
+    PushConfig,
+    SendMessage,
+    SendStreamingMessage,
+    SubscribeToTask,
+    TaskRef,
+)
 from dragoman.model.tasks import View
 from dragoman.wire.dialect import Dialect, Encode, Framing, Value
 from dragoman.wire.errors import Fault
@@ -116,7 +123,7 @@ class Exchange:
     # --- one answer ---------------------------------------------------------------------------------------
 
     def reply(self, value: Value) -> Reply:
-        if isinstance(value, View):
+        if isinstance(value, View | PushConfig):
             self._belongs(value.origin)
         binding = self._binding
         payload = self._dialect.encode(self.operation, value) or binding.nothing

@@ -149,17 +149,27 @@ def _authentication(sheet: Sheet, value: Any, path: str) -> dict[str, str] | Non
         schemes = many(text)(sheet, several, f"{path}.schemes") if several is not None else ()
         scheme = schemes[0] if schemes else "Bearer"
     found = {"scheme": text(sheet, scheme, f"{path}.scheme")}
-    for name in ("credentials", "token"):  # Cortex calls them so
+    for name in ("credentials", "token", "value"):  # as Cortex and simple_a2a call them
         if members.get(name) is not None:
             found.setdefault("credentials", text(sheet, members[name], f"{path}.{name}"))
     return found
 
 
+def _header_name(sheet: Sheet, value: Any, path: str) -> str | None:
+    """The header the credentials travel in, which simple_a2a's clients may name beside them."""
+    members = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    name = members.get("headerName", members.get("header_name"))
+    return None if name is None else text(sheet, name, f"{path}.headerName")
+
+
+_inside = ("authentication_info", "authenticationInfo")
 _push_fields = (
     Field("id", "id", ident),
-    Field("url", "url", text, required=True),
+    Field("url", "url", text, required=True, also=("webhookUrl", "webhook_url")),
     Field("token", "token", text),
-    Field("authentication", "authentication", _authentication),
+    Field("authentication", "authentication", _authentication, also=_inside),
+    Field("header_name", "authentication", _header_name, also=_inside),
+    Field("event_types", "eventTypes", many(text)),
 )
 _push = record(PushConfig, *_push_fields)
 

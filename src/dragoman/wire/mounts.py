@@ -101,7 +101,7 @@ SEEDS: Mapping[str, tuple[Make, Make]] = {
 def _seed(path: str, modern: Dialect, own: Dialect, wire: WireSettings) -> Mount:
     older = simple.dialect(wire.frames.get(path, "superset"), wire, simple.OWN)
     return Mount(
-        names(older, modern, own),
+        {**names(older, modern, own), **_asked(older)},
         modern,
         own,
         silent=modern if wire.primary == (path, modern.version) else None,
@@ -119,7 +119,7 @@ def _official(wire: WireSettings) -> Mount:
         policy=replace(K03.policy, by_origin={T01.origin: T01.policy, older.origin: older.policy}),
     )
     return Mount(
-        {**names(older, P10, K03), **dict.fromkeys(SHARED, shared)},
+        {**names(older, P10, K03), **dict.fromkeys(SHARED, shared), **_asked(older)},
         P10,
         K03,
         forks=_forks(older),
@@ -132,12 +132,23 @@ SHARED = frozenset(name for name in simple.METHODS if name in K03.methods)
 
 
 def _forks(older: Dialect) -> Mapping[str, Callable[[bytes], Dialect]]:
-    """Who sends with a type or a session speaks 0.1, everybody else simple_a2a."""
+    """Who sends with a type or a session speaks 0.1, everybody else simple_a2a; of webhooks, who calls their address
+    a `url`."""
 
     def choose(params: bytes) -> Dialect:
         return T01 if _session_or_type(params) else older
 
-    return dict.fromkeys(("tasks/send", "tasks/sendSubscribe"), choose)
+    def choose_hook(params: bytes) -> Dialect:
+        return T01 if b'"url"' in params and b'"webhookUrl"' not in params else older
+
+    return {**dict.fromkeys(("tasks/send", "tasks/sendSubscribe"), choose), "tasks/pushNotification/set": choose_hook}
+
+
+def _asked(older: Dialect) -> Mapping[str, Dialect]:
+    """Whose webhook is asked for shows when it is found."""
+    by_origin = {T01.origin: T01.policy}
+    asked = replace(older, heirs={T01.origin: T01}, policy=replace(older.policy, by_origin=by_origin))
+    return {"tasks/pushNotification/get": asked}
 
 
 def _session_or_type(params: bytes) -> bool:

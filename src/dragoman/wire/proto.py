@@ -63,6 +63,7 @@ POLICY = Policy(
     unknown="fresh",
     working="fresh",
     missing_hook="none",
+    own_hook=True,
     any_hook=True,
 )
 

@@ -1,6 +1,6 @@
 """HTTP+JSON: which operation a path and verb name, and bare objects as bodies."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -45,7 +45,7 @@ _HOOKS = {"GET": "ListTaskPushNotificationConfigs", "POST": "CreateTaskPushNotif
 _HOOK = {"GET": "GetTaskPushNotificationConfig", "DELETE": "DeleteTaskPushNotificationConfig"}
 
 
-def match(segments: list[str], card: str, hooks: str = "pushNotificationConfigs") -> Match | None:
+def match(segments: list[str], card: str, hooks: Collection[str] = ("pushNotificationConfigs",)) -> Match | None:
     """The operations behind these segments (still percent-encoded), or None. `card` names the extended card, `hooks`
     what webhooks are called."""
     match segments:
@@ -59,9 +59,9 @@ def match(segments: list[str], card: str, hooks: str = "pushNotificationConfigs"
             if task and action in _ACTIONS:
                 return Match(_ACTIONS[action], {"id": segment(task)})
             return Match(_TASK, {"id": segment(id)})
-        case ["tasks", id, word] if id and word == hooks:
+        case ["tasks", id, word] if id and word in hooks:
             return Match(_HOOKS, {"taskId": segment(id)})
-        case ["tasks", id, word, config] if id and config and word == hooks:
+        case ["tasks", id, word, config] if id and config and word in hooks:
             return Match(_HOOK, {"taskId": segment(id), "id": segment(config)})
         case _:
             return None

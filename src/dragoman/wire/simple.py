@@ -13,11 +13,12 @@ from msgspec.structs import replace
 from dragoman.model import errors as e
 from dragoman.model.facts import AnyFact, Chunk, StatusFact
 from dragoman.model.messages import Artifact, Message, Role
-from dragoman.model.operations import Policy, TaskPage, TaskRef
+from dragoman.model.operations import ListPush, Operation, Policy, PushConfig, PushPage, TaskPage, TaskRef
 from dragoman.model.tasks import INTERRUPTED, TERMINAL, TaskState, TaskStatus, View
 from dragoman.wire import cards, k03, liberal
 from dragoman.wire.dialect import Dialect, Encode
 from dragoman.wire.errors import Words
+from dragoman.wire.reading import parse
 from dragoman.wire.settings import Style, WireSettings
 from dragoman.wire.shapes03 import STATES
 from dragoman.wire.told import Told, gathered
@@ -38,6 +39,8 @@ METHODS = {
     "tasks/pushNotification/delete": "DeleteTaskPushNotificationConfig",
     "tasks/pushNotification/list": "ListTaskPushNotificationConfigs",
 }
+LIST_HOOKS = METHODS["tasks/pushNotification/list"]
+_TASKS = {"id", "taskId", "task_id"}
 OWN = {name: METHODS[name] for name in METHODS if name not in k03.METHODS}
 WORDS = Words({e.ExtendedCardNotConfigured: -32004, e.ExtensionRequired: -32007, e.VersionNotSupported: -32008})
 # Its example of a server that knows its callers answers everybody else so.
@@ -161,6 +164,26 @@ def literal(ref: TaskRef) -> Encode:
 
 # --- webhooks ---------------------------------------------------------------------------------------------
 
+
+def _push(config: PushConfig) -> JsonObject:
+    found: JsonObject = {"webhookUrl": config.url}
+    if config.authentication:
+        found["authenticationInfo"] = dict(config.authentication)
+        if config.header_name:
+            found["authenticationInfo"]["headerName"] = config.header_name
+    if config.event_types:
+        found["eventTypes"] = config.event_types
+    return {"id": config.task_id, "pushNotificationConfig": found}
+
+
+def write_push(config: PushConfig) -> bytes:
+    return _encode(_push(config))
+
+
+def write_pushes(page: PushPage) -> bytes:
+    return _encode([_push(config) for config in page.configs])
+
+
 _UPDATES = frozenset({"statusupdateevent", "statusupdate", "status"})
 _PIECES = frozenset({"artifactupdateevent", "artifactupdate", "artifact", "artifacts"})
 _MOMENTS = {state: name.replace("-", "") for state, name in STATES.items()}
@@ -199,6 +222,21 @@ def write_news(told: Told, types: tuple[str, ...]) -> bytes:
     return _encode(found)
 
 
+# --- reading ----------------------------------------------------------------------------------------------
+
+
+def read_fields(name: str, fields: Any, wire: WireSettings, query: bool) -> Operation:
+    if name == LIST_HOOKS and isinstance(fields, dict) and not _TASKS & fields.keys():
+        return ListPush()  # of all tasks
+    return liberal.read_whole_fields(name, fields, wire, query)
+
+
+def read(name: str, raw: bytes, wire: WireSettings) -> Operation:
+    if name == LIST_HOOKS:
+        return read_fields(name, parse(raw), wire, False)
+    return liberal.read_whole(name, raw, wire)
+
+
 def dialect(style: Style, wire: WireSettings, methods: dict[str, str] = METHODS) -> Dialect:
     return replace(
         k03.K03,
@@ -209,11 +247,13 @@ def dialect(style: Style, wire: WireSettings, methods: dict[str, str] = METHODS)
         exact=True,
         policy=POLICY,
         methods=methods,
-        read=liberal.read_whole,
-        read_fields=liberal.read_whole_fields,
+        read=read,
+        read_fields=read_fields,
         item=write_item,
         task=write_task,
         page=write_page,
+        push=write_push,
+        pushes=write_pushes,
         opening=_first,
         card=cards.union,
         events=literal if style == "literal" else events,

@@ -13,14 +13,14 @@ from msgspec.structs import replace
 from dragoman.model import errors as e
 from dragoman.model.facts import AnyFact, Chunk, StatusFact
 from dragoman.model.messages import Artifact, Message, Part, Role
-from dragoman.model.operations import Operation, Policy, SendMessage, TaskRef
+from dragoman.model.operations import Operation, Policy, PushConfig, SendMessage, TaskRef
 from dragoman.model.tasks import INTERRUPTED, TERMINAL, TaskState, TaskStatus, View
 from dragoman.wire import cards, k03, liberal
 from dragoman.wire.dialect import Encode
 from dragoman.wire.errors import Words
 from dragoman.wire.reading import Field, Sheet, finish, integer, parse, record
 from dragoman.wire.settings import WireSettings
-from dragoman.wire.shapes03 import STATES, wrap
+from dragoman.wire.shapes03 import STATES, push_shape, wrap
 from dragoman.wire.told import Told
 
 _encode = msgspec.json.Encoder().encode
@@ -48,7 +48,14 @@ WORDS = Words(
     }
 )
 _CLOSING = TERMINAL | INTERRUPTED
-POLICY = Policy(first=False, closes=_CLOSING, cancel_again=frozenset(), unknown="adopt", single_hook=True)
+POLICY = Policy(
+    first=False,
+    closes=_CLOSING,
+    cancel_again=frozenset(),
+    unknown="adopt",
+    single_hook=True,
+    missing_hook="none",
+)
 
 # Two states came later; the word they had is kept with the message.
 _NEWER = {TaskState.REJECTED: TaskState.FAILED, TaskState.AUTH_REQUIRED: TaskState.INPUT_REQUIRED}
@@ -142,6 +149,10 @@ def _first(value: View | Message) -> bytes | tuple[bytes, ...]:
     return (*delivered, stands) if status.state in TERMINAL else (stands, *delivered)
 
 
+def write_push(config: PushConfig) -> bytes:
+    return _encode({"id": config.task_id, "pushNotificationConfig": push_shape(replace(config, id=""))})
+
+
 def write_news(told: Told, types: tuple[str, ...]) -> bytes:
     return write_task(told.whole())
 
@@ -199,6 +210,7 @@ T01 = replace(
     opening=_first,
     look=_seen,
     card=cards.union,
+    push=write_push,
     events=events,
     news=write_news,
     words=WORDS,

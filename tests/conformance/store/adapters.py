@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from dragoman.ports import Clock, Hooks, Store
+from dragoman.ports import Clock, HookedStore
 from dragoman.store.memory import MemoryStore
 from dragoman.store.sqlite import SqliteStore
 
@@ -17,10 +17,6 @@ class HeldClock:
 
     def now(self) -> int:
         return self.at
-
-
-class HookedStore(Store, Hooks, Protocol):
-    """What every store is: both ports."""
 
 
 class Adapter(NamedTuple):

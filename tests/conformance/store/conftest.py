@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.store.adapters import ADAPTERS, Adapter, HeldClock, HookedStore
+from dragoman.ports import HookedStore
+from tests.conformance.store.adapters import ADAPTERS, Adapter, HeldClock
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 from dragoman.model.errors import Conflict
 from dragoman.model.facts import AnyFact, Asked, Received, Resumed, Settled
 from dragoman.model.tasks import TaskState, TaskStatus
-from dragoman.ports import Delivery, Outcome
-from tests.conformance.store.adapters import HeldClock, HookedStore
+from dragoman.ports import Delivery, HookedStore, Outcome
+from tests.conformance.store.adapters import HeldClock
 from tests.conformance.store.logs import (
     OURS,
     asked,

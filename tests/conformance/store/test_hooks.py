@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from dragoman.model.errors import Conflict
 from dragoman.model.tasks import Scope, TaskState
-from tests.conformance.store.adapters import Adapter, HeldClock, HookedStore
+from dragoman.ports import HookedStore
+from tests.conformance.store.adapters import Adapter, HeldClock
 from tests.conformance.store.logs import (
     OTHERS,
     OURS,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.ports import Delivery, Outcome
-from tests.conformance.store.adapters import Adapter, HeldClock, HookedStore
+from dragoman.ports import Delivery, HookedStore, Outcome
+from tests.conformance.store.adapters import Adapter, HeldClock
 from tests.conformance.store.logs import OURS, asked, created, hook, more, new, output, said, settled
 
 pytestmark = pytest.mark.anyio
