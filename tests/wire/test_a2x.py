@@ -129,6 +129,17 @@ def test_a_subscription_begins_with_the_status_as_it_stands(style: Style) -> Non
     assert ("timestamp" in frame["status"]) is (style == "superset")
 
 
+@pytest.mark.parametrize("style", ["superset", "literal"])
+def test_who_takes_a_stream_up_again_at_work_is_told_what_came_before(style: Style) -> None:
+    exchange = understood(call("tasks/resubscribe", {"id": "t-77"}, path=PATH, wire=WireSettings(frames={PATH: style})))
+    working = TaskStatus(state=TaskState.WORKING, timestamp=AT)
+    made = (artifact(Part(text="done")), artifact(Part(text="")))
+    frames = frames_of(exchange.open(view(status=working, artifacts=made)))
+    kinds = ["status-update", "artifact-update", "status-update", "artifact-update"]
+    assert [data["kind"] for _, data in frames] == (kinds if style == "superset" else ["status-update", "message"])
+    assert [id for id, _ in frames][-1] == "0199-uid.9" and {id for id, _ in frames[:-1]} == {""}
+
+
 def test_a_missing_extension_is_an_invalid_request_that_names_header_and_extensions() -> None:
     error = error_of(sent().fail(ExtensionRequired("urn:a", "urn:b")))
     assert error["code"] == -32600

@@ -89,6 +89,17 @@ def test_a_direct_reply_is_a_completed_task_and_a_stream_delivers_it() -> None:
     assert (end["status"], end["final"], end["taskId"]) == (found["status"], True, "m-9")
 
 
+def test_a_direct_reply_is_streamed_to_the_letter_too() -> None:
+    delivered, end = results(sent("tasks/sendSubscribe", "literal").open(agent_says(context_id="c-5")))
+    assert delivered == {
+        "type": "TaskArtifactUpdateEvent",
+        "taskId": "m-9",
+        "artifact": {"artifactId": "m-9", "parts": [{"text": "done"}]},
+        "final": False,
+    }
+    assert list(end) == ["type", "taskId", "status", "final"] and list(end["status"]) == ["state", "message"]
+
+
 @pytest.mark.parametrize("style", ["superset", "plain"])
 def test_frames_have_what_the_page_shows_and_what_its_server_adds(style: Style) -> None:
     chunk, last, said, end = results(sent("tasks/sendSubscribe", style).frames(REF, FACTS, True))

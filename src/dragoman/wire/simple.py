@@ -5,18 +5,20 @@ origin says whose words it is answered in.
 """
 
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from dragoman.model import errors as e
-from dragoman.model.facts import AnyFact, Chunk, StatusFact
+from dragoman.model.facts import AnyFact, Chunk, Settled, StatusFact
 from dragoman.model.messages import Artifact, Message, Role
 from dragoman.model.operations import ListPush, Operation, Policy, PushConfig, PushPage, TaskPage, TaskRef
 from dragoman.model.tasks import INTERRUPTED, TERMINAL, TaskState, TaskStatus, View
 from dragoman.wire import cards, k03, liberal
-from dragoman.wire.dialect import Dialect, Encode
+from dragoman.wire.dialect import Dialect
 from dragoman.wire.errors import Words
 from dragoman.wire.reading import parse
 from dragoman.wire.settings import Style, WireSettings
@@ -26,6 +28,8 @@ from dragoman.wire.told import Told, gathered
 _encode = msgspec.json.Encoder().encode
 
 JsonObject = dict[str, Any]
+Write = Callable[[AnyFact, bool], bytes]  # an `Encode` of one frame for each fact
+Look = Callable[[TaskRef], Write]
 
 METHODS = {
     "tasks/send": "SendMessage",
@@ -63,7 +67,9 @@ def _said(message: Message) -> JsonObject:
 
 
 def _status(status: TaskStatus) -> JsonObject:
-    found: JsonObject = {"state": _STATES[status.state], "timestamp": status.timestamp}
+    found: JsonObject = {"state": _STATES[status.state]}
+    if status.timestamp:
+        found["timestamp"] = status.timestamp
     if status.message is not None:
         found["message"] = _said(status.message)
     return found
@@ -86,9 +92,12 @@ def _task(view: View) -> JsonObject:
 
 def _done(message: Message) -> JsonObject:
     """A direct reply as the completed task this system expects; nothing else can be asked of it."""
-    answer = Artifact(artifact_id=message.message_id, parts=message.parts)
-    status = {"state": _STATES[TaskState.COMPLETED], "message": _said(message)}
-    return {"id": message.message_id, "contextId": message.context_id, "status": status, "artifacts": [answer]}
+    end = _status(TaskStatus(state=TaskState.COMPLETED, message=message))
+    return {"id": message.message_id, "contextId": message.context_id, "status": end, "artifacts": [_made(message)]}
+
+
+def _made(message: Message) -> Artifact:
+    return Artifact(artifact_id=message.message_id, parts=message.parts)
 
 
 def write_item(value: View | Message) -> bytes:
@@ -106,15 +115,13 @@ def write_page(page: TaskPage) -> bytes:
     return _encode([_task(view) for view in page.views])
 
 
-def _first(value: View | Message) -> bytes | tuple[bytes, ...]:
+def _first(look: Look, value: View | Message) -> bytes | tuple[bytes, ...]:
     """A subscription begins with the task; a direct reply is delivered and done."""
     if not isinstance(value, Message):
         return write_task(value)
-    done = _done(value)
-    home = {"taskId": done["id"], "contextId": done["contextId"]}
-    answer = {"type": "TaskArtifactUpdateEvent", "artifact": done["artifacts"][0], "final": False, **home}
-    end = {"type": "TaskStatusUpdateEvent", "status": done["status"], "final": True, **home}
-    return _encode(answer | {"append": False, "lastChunk": True}), _encode(end)
+    encode = look(TaskRef("", value.message_id, value.context_id))
+    end = Settled(status=TaskStatus(state=TaskState.COMPLETED, message=value))
+    return encode(Chunk(artifact=_made(value), last_chunk=True), False), encode(end, True)
 
 
 _TAILS = {
@@ -124,7 +131,7 @@ _TAILS = {
 }
 
 
-def events(ref: TaskRef) -> Encode:
+def events(ref: TaskRef) -> Write:
     """The page's members first, then those its own server adds to them."""
     home = b'"taskId":%b' % _encode(ref.id)
     context = b',"contextId":%b' % _encode(ref.context_id)
@@ -143,7 +150,7 @@ def events(ref: TaskRef) -> Encode:
     return encode
 
 
-def literal(ref: TaskRef) -> Encode:
+def literal(ref: TaskRef) -> Write:
     home = b'"taskId":%b' % _encode(ref.id)
 
     def encode(fact: AnyFact, final: bool) -> bytes:
@@ -153,10 +160,9 @@ def literal(ref: TaskRef) -> Encode:
             artifact = _encode(fact.artifact)
             return b'{"type":"TaskArtifactUpdateEvent",%b,"artifact":%b,"final":false}' % (home, artifact)
         if isinstance(fact, StatusFact):
-            status = _status(fact.status)
-            del status["timestamp"]
+            status = _encode(_status(replace(fact.status, timestamp="")))
             ends = b"true" if final else b"false"
-            return b'{"type":"TaskStatusUpdateEvent",%b,"status":%b,"final":%b}' % (home, _encode(status), ends)
+            return b'{"type":"TaskStatusUpdateEvent",%b,"status":%b,"final":%b}' % (home, status, ends)
         return b""
 
     return encode
@@ -238,6 +244,7 @@ def read(name: str, raw: bytes, wire: WireSettings) -> Operation:
 
 
 def dialect(style: Style, wire: WireSettings, methods: dict[str, str] = METHODS) -> Dialect:
+    look = literal if style == "literal" else events
     return replace(
         k03.K03,
         name=f"simple {style}",
@@ -254,9 +261,9 @@ def dialect(style: Style, wire: WireSettings, methods: dict[str, str] = METHODS)
         page=write_page,
         push=write_push,
         pushes=write_pushes,
-        opening=_first,
+        opening=partial(_first, look),
         card=cards.union,
-        events=literal if style == "literal" else events,
+        events=look,
         news=write_news,
         framing="nameless",
         first_framing="nameless",
