@@ -97,4 +97,12 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     ),
     Requirement("003-d15", "The context alone answers nothing"),
     Requirement("003-d16", "Both kinds of waiting outlive the process; broken streams are taken up to the true end"),
+    Requirement(
+        "003-d17",
+        "Who has not logged in gets 401, or by setting a task in auth-required that is not kept",
+        pending="authentication",
+    ),
+    Requirement("003-d18", "Plain frames are official responses alone"),
+    Requirement("003-d19", "Either URI of the payment extension activates it", pending=_PAID),
+    Requirement("003-d20", "Its webhook is told the whole task when it ends", pending="webhooks"),
 )

@@ -105,6 +105,19 @@ def test_a_superset_delivers_each_piece_and_says_it_in_a_status_update(base: str
     assert numbers == sorted(set(numbers)) and frames[-1].id
 
 
+@pytest.mark.proves("003-d18")
+def test_plain_frames_are_official_responses_and_nothing_else(tmp_path: Path) -> None:
+    options = ("--store", "memory://", "--set", f"frames={RPC}=plain")
+    with (
+        serving(AGENT, *options, logs=tmp_path / "server.log") as base,
+        streaming(base, RPC, STREAM, said("write One ", "write two."), id=1) as stream,
+    ):
+        frames = [frame.json() for frame in stream.rest()]
+    assert all(set(frame) == {"jsonrpc", "id", "result"} for frame in frames)
+    assert [frame["result"]["kind"] for frame in frames] == ["status-update", *["artifact-update"] * 3, "status-update"]
+    assert not sayings([frame["result"] for frame in frames]) and frames[-1]["result"]["final"] is True
+
+
 @pytest.mark.proves("003-d10")
 def test_an_agent_that_answers_with_a_message_says_it_in_the_last_status(base: str, literal: str) -> None:
     for where in (base, literal):

@@ -305,6 +305,21 @@ def test_shared_names_are_answered_in_the_words_of_who_made_the_task(base: str) 
     assert ["data" in error for error in again] == [True, False]
 
 
+@pytest.mark.proves("002-d23")
+@pytest.mark.parametrize("path", ["/a2a/jsonrpc", "/a2a", "/api/a2a"])
+def test_its_own_names_are_spoken_at_every_other_mount_too(base: str, path: str) -> None:
+    asking = call(base, path, "tasks/send", said("ask Which one?"))
+    assert state(asking) == "input_required" and "kind" not in asking
+    with streaming(base, path, "tasks/sendSubscribe", said("this") | {"id": asking["id"]}) as stream:
+        last = stream.rest()[-1].json()
+    assert set(last) == {"jsonrpc", "result"} and last["result"]["final"] is True
+    assert asking["id"] in [task["id"] for task in call(base, path, "tasks/list", {"limit": 5})]
+    error = refusal(base, path, "tasks/send", said("hi"), headers={"A2A-Version": "2.0"})
+    assert error["code"] == -32008
+    shared = call(base, path, "tasks/get", {"taskId": asking["id"]})
+    assert (shared["kind"], state(shared)) == ("task", "completed"), "what is shared is the mount's"
+
+
 @pytest.mark.proves("002-d10")
 def test_a_send_names_its_task_by_either_name_but_not_by_two(base: str) -> None:
     for name in ("id", "taskId"):
