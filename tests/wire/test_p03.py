@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.model.errors import InvalidParams
 from dragoman.model.facts import Chunk, Created, Entry, Said, Settled
 from dragoman.model.messages import Message, Part, Role
 from dragoman.model.operations import (
@@ -25,6 +26,8 @@ from dragoman.model.operations import (
     TaskPage,
 )
 from dragoman.model.tasks import TaskState, TaskStatus
+from dragoman.wire.p03 import P03
+from dragoman.wire.settings import WireSettings
 from tests.wire.wording import (
     AT,
     REF,
@@ -387,3 +390,39 @@ class TestWriting:
             for headers in (PYTHON, NODE)
         ]
         assert "QVA4PQ==" in json.dumps(shown[0]) and "AP8=" in json.dumps(shown[1])
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"message": {"messageId": "m", "role": "ROLE_USER", "content": [{"text": "hi"}]}},
+        {"message": {"messageId": "m", "role": "ROLE_USER", "content": [{"text": "hi"}, {"text": ""}], "taskId": "t"}},
+        {
+            "message": {"messageId": "m", "role": "ROLE_USER", "content": [{"text": "hi"}], "contextId": "c"},
+            "configuration": {"blocking": True, "acceptedOutputModes": ["text/plain"]},
+        },
+        {"message": {"messageId": "m", "role": "ROLE_USER", "content": [{"text": "hi"}]}, "configuration": {}},
+        {
+            "message": {"messageId": "m", "role": "ROLE_USER", "content": [{"text": "hi"}]},
+            "configuration": {"historyLength": 3},
+            "metadata": {"a": 1},
+        },
+        {"request": {"message_id": "m", "role": 1, "parts": [{"kind": "text", "text": "hi"}]}},
+        {"message": {"messageId": "m", "role": "ROLE_AGENT", "content": [{"text": "hi", "metadata": {"a": 1}}]}},
+        {"message": {"messageId": "", "role": "ROLE_USER", "content": [{"text": "hi"}]}},
+        {"message": {"messageId": "m", "role": "ROLE_USER", "content": []}},
+        {"message": {"messageId": "m\n", "role": "ROLE_USER", "content": [{"text": "hi"}]}},
+        {"message": {"messageId": "m", "role": "ROLE_USER", "content": [{"text": "hi"}] * 1001}},
+        {"message": {"messageId": "m", "role": "ROLE_USER", "content": [{"text": "hi", "data": {}}]}},
+    ],
+)
+@pytest.mark.parametrize("name", ["SendMessage", "SendStreamingMessage"])
+def test_the_quick_reader_and_the_careful_one_agree(name: str, params: dict[str, Any]) -> None:
+    raw, wire = json.dumps(params).encode(), WireSettings()
+    found: list[Any] = []
+    for read in (lambda: P03.read(name, raw, wire), lambda: P03.read_fields(name, params, wire, False)):
+        try:
+            found.append(read())
+        except InvalidParams as error:
+            found.append(str(error))
+    assert found[0] == found[1]

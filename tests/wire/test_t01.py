@@ -1,10 +1,11 @@
 """0.1: parts with a type, sessions, tasks named by their clients, and nothing later than itself in any answer."""
 
+import json
 from typing import Any
 
 import pytest
 
-from dragoman.model.errors import StreamingNotSupported, TaskOver
+from dragoman.model.errors import InvalidParams, StreamingNotSupported, TaskOver
 from dragoman.model.facts import Asked, Chunk, Created, Entry, Said, Settled
 from dragoman.model.messages import Message, Part, Role
 from dragoman.model.operations import GetTask, SendMessage, SendStreamingMessage, TaskRef
@@ -203,3 +204,34 @@ def test_its_errors_have_its_numbers() -> None:
     for version, code in (("0.1", None), ("0.2", None), ("0.3", None), ("1.0", -32603)):
         found = call("tasks/send", SENT, version=version)
         assert understood(found) if code is None else error_of(found)["code"] == code
+
+
+_TEXT: dict[str, Any] = {"type": "text", "text": "hi"}
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"message": {"role": "user", "parts": [_TEXT]}},
+        {"id": "t", "sessionId": "s", "message": {"parts": [_TEXT, _TEXT]}, "historyLength": 0},
+        {"id": "t", "message": {"role": "user", "parts": [_TEXT | {"metadata": {"m": 1}}]}, "metadata": {"n": 2}},
+        {"sessionId": "s", "message": {"role": "user", "parts": [{"text": "hi"}]}, "historyLength": "3"},
+        {"id": "t", "message": {"role": "agent", "parts": [_TEXT]}, "unknown": True},
+        {"id": "x" * 257, "message": {"role": "user", "parts": [_TEXT]}},
+        {"sessionId": "a\nb", "message": {"role": "user", "parts": [_TEXT]}},
+        {"message": {"role": "user", "parts": [_TEXT]}, "historyLength": -1},
+        {"message": {"role": "user", "parts": []}},
+        {"message": {"role": "user", "parts": [_TEXT] * 1001}},
+        {"message": {"role": "user", "parts": [{"type": "text", "text": 5}]}},
+    ],
+)
+@pytest.mark.parametrize("name", ["SendMessage", "SendStreamingMessage"])
+def test_the_quick_reader_and_the_careful_one_agree(name: str, params: dict[str, Any]) -> None:
+    raw, wire = json.dumps(params).encode(), WireSettings()
+    found: list[Any] = []
+    for read in (lambda: T01.read(name, raw, wire), lambda: T01.read_fields(name, params, wire, False)):
+        try:
+            found.append(read())
+        except InvalidParams as error:
+            found.append(str(error))
+    assert found[0] == found[1]

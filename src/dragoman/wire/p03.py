@@ -10,10 +10,10 @@ by the user agent, and by looking when that says nothing (`_doubled`).
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from dragoman.model.facts import AnyFact, Chunk, StatusFact
 from dragoman.model.messages import Artifact, Message, Part, Role
@@ -46,6 +46,7 @@ from dragoman.wire.reading import (
     many,
     mapping,
     parse,
+    plain,
     record,
     text,
 )
@@ -353,6 +354,64 @@ def _create_push(sheet: Sheet, value: Any, path: str) -> CreatePush | None:
     )
 
 
+# --- the quick way ----------------------------------------------------------------------------------------
+
+
+class _Text(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    text: str
+
+
+class _Said(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, gc=False):
+    """A message of nothing but text, which most are."""
+
+    message_id: str
+    role: Literal["ROLE_USER"]
+    content: tuple[_Text, ...]
+    context_id: str = ""
+    task_id: str = ""
+
+
+class _Choices(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, gc=False):
+    accepted_output_modes: tuple[str, ...] = ()
+    blocking: bool = False
+
+
+class _Sent(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    message: _Said
+    configuration: _Choices = _Choices(blocking=True)
+
+
+_sent = msgspec.json.Decoder(_Sent)
+_BUILDS: Mapping[str, type[SendMessage]] = {"SendMessage": SendMessage, "SendStreamingMessage": SendStreamingMessage}
+
+
+def _quickly(name: str, raw: bytes, wire: WireSettings) -> SendMessage | None:
+    """The operation, unless the reader must take a second look."""
+    build = _BUILDS.get(name)
+    if build is None:
+        return None
+    try:
+        sent = _sent.decode(raw)
+    except msgspec.DecodeError:
+        return None
+    said, choices = sent.message, sent.configuration
+    sound = said.message_id and said.content and plain(said.message_id, said.context_id, said.task_id)
+    if not sound or max(len(said.content), len(choices.accepted_output_modes)) > wire.max_parts:
+        return None
+    return build(
+        message=Message(
+            message_id=said.message_id,
+            context_id=said.context_id,
+            task_id=said.task_id,
+            role=Role.USER,
+            parts=tuple([Part(text=each.text) for each in said.content]),
+        ),
+        configuration=Configuration(
+            accepted_output_modes=choices.accepted_output_modes, return_immediately=not choices.blocking
+        ),
+    )
+
+
 def _readers(read_bytes: Read) -> Mapping[str, Read]:
     message = _message(read_bytes)
     return {
@@ -373,7 +432,7 @@ def _dialect(name: str, *, read_bytes: Read, double: bool) -> Dialect:
         return finish(sheet, readers[operation](sheet, fields, ""))
 
     def read(operation: str, raw: bytes, wire: WireSettings) -> Operation:
-        return read_fields(operation, parse(raw), wire, False)
+        return _quickly(operation, raw, wire) or read_fields(operation, parse(raw), wire, False)
 
     return Dialect(
         name=name,

@@ -4,21 +4,30 @@ Spoken at `POST /` under names it shares with simple_a2a: a `type` part or a `se
 of the task.
 """
 
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any, Literal, cast
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from dragoman.model import errors as e
 from dragoman.model.facts import AnyFact, Chunk, StatusFact
 from dragoman.model.messages import Artifact, Message, Part, Role
-from dragoman.model.operations import Operation, Policy, PushConfig, SendMessage, TaskRef
+from dragoman.model.operations import (
+    Configuration,
+    Operation,
+    Policy,
+    PushConfig,
+    SendMessage,
+    SendStreamingMessage,
+    TaskRef,
+)
 from dragoman.model.tasks import INTERRUPTED, TERMINAL, TaskState, TaskStatus, View
 from dragoman.wire import cards, k03, liberal
 from dragoman.wire.dialect import Encode
 from dragoman.wire.errors import Words
-from dragoman.wire.reading import Field, Sheet, finish, integer, parse, record
+from dragoman.wire.reading import Field, Sheet, finish, integer, parse, plain, record
 from dragoman.wire.settings import WireSettings
 from dragoman.wire.shapes03 import STATES, push_shape, wrap
 from dragoman.wire.told import Told
@@ -191,7 +200,49 @@ def read_fields(name: str, fields: Any, wire: WireSettings, query: bool) -> Oper
     return replace(operation, configuration=replace(operation.configuration, **found))
 
 
+class _Text(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    text: str
+    type: Literal["text"]
+
+
+class _Said(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """A message of nothing but text, which most are."""
+
+    parts: tuple[_Text, ...]
+    role: Literal["user"] = "user"
+
+
+class _Sent(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, gc=False):
+    message: _Said
+    id: str = ""
+    session_id: str = ""
+    history_length: int | None = None
+
+
+_sent = msgspec.json.Decoder(_Sent)
+_BUILDS: Mapping[str, type[SendMessage]] = {"SendMessage": SendMessage, "SendStreamingMessage": SendStreamingMessage}
+
+
 def read(name: str, raw: bytes, wire: WireSettings) -> Operation:
+    build = _BUILDS.get(name)
+    if build is not None:
+        try:
+            sent = _sent.decode(raw)
+        except msgspec.DecodeError:
+            pass  # The reader takes a second look, and names what is wrong.
+        else:
+            parts, length = sent.message.parts, sent.history_length
+            short = length is None or 0 <= length < 2**31
+            if 0 < len(parts) <= wire.max_parts and short and plain(sent.id, sent.session_id):
+                return build(
+                    message=Message(
+                        context_id=sent.session_id,
+                        task_id=sent.id,
+                        role=Role.USER,
+                        parts=tuple([Part(text=each.text) for each in parts]),
+                    ),
+                    configuration=Configuration(history_length=length),
+                )
     return read_fields(name, parse(raw), wire, False)
 
 
