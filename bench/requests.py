@@ -34,10 +34,27 @@ _HEADERS = {
     "1.0-http": (_JSON, ("A2A-Version", "1.0")),
     "0.3-http": (_JSON, ("A2A-Version", "0.3")),
 }
-DIALECTS = tuple(_HEADERS)
+OFFICIAL = tuple(_HEADERS)
+# The older ones and the five systems': where each is spoken, and how it sends.
+SEEDS = {
+    "0.1": ("/", "tasks/send"),
+    "coding-agent": ("/a2a/jsonrpc", "message/send"),
+    "Cortex": ("/a2a", "SendMessage"),
+    "simple_a2a": ("/", "tasks/send"),
+    "A2X": ("/api/a2a", "message/send"),
+    "protoAgent": ("/a2a", "message/send"),
+}
+DIALECTS = (*OFFICIAL, *SEEDS)
 
 
 def _message(dialect: str, text: str) -> dict[str, object]:
+    """As each dialect's own clients write it."""
+    if dialect == "0.1":
+        return {"role": "user", "parts": [{"type": "text", "text": text}]}
+    if dialect == "Cortex":
+        return {"messageId": "bench", "role": "user", "parts": [{"text": text}]}
+    if dialect in SEEDS:
+        return {"messageId": "bench", "role": "user", "parts": [{"kind": "text", "text": text}]}
     if dialect == "0.3":
         return {"kind": "message", "messageId": "bench", "role": "user", "parts": [{"kind": "text", "text": text}]}
     content = "content" if dialect == "0.3-http" else "parts"
@@ -46,7 +63,8 @@ def _message(dialect: str, text: str) -> dict[str, object]:
 
 def _rpc(dialect: str, method: str, params: dict[str, object]) -> Ask:
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    return Ask("POST", "/", _HEADERS[dialect], json.dumps(body, separators=(",", ":")))
+    path, _ = SEEDS.get(dialect, ("/", ""))
+    return Ask("POST", path, _HEADERS.get(dialect, (_JSON,)), json.dumps(body, separators=(",", ":")))
 
 
 def _http(dialect: str, path: str, body: dict[str, object]) -> Ask:
@@ -57,6 +75,8 @@ def _http(dialect: str, path: str, body: dict[str, object]) -> Ask:
 def send(dialect: str, text: str = TEXT) -> Ask:
     """A message whose answer is awaited. 1.0 waits by itself; 0.3 is told to, as its servers differ."""
     message = _message(dialect, text)
+    if dialect in SEEDS:
+        return _rpc(dialect, SEEDS[dialect][1], {"message": message})
     match dialect:
         case "1.0":
             return _rpc(dialect, "SendMessage", {"message": message})

@@ -14,6 +14,11 @@ from bench.scenarios.logs import _pace
 from bench.scenarios.throughput import rows_of_full, rows_of_send
 from bench.sockets import Follower, _unchunk
 from bench.table import render
+from dragoman.model.operations import SendMessage
+from dragoman.wire.classify import receive
+from dragoman.wire.exchange import Exchange, Inbound
+from dragoman.wire.mounts import table
+from dragoman.wire.settings import WireSettings
 
 ABOUT: dict[str, object] = {
     "started": "today",
@@ -106,5 +111,16 @@ def test_each_dialect_is_asked_in_its_own_words(dialect: str) -> None:
     body = json.loads(ask.body)
     message = body["params"]["message"] if "params" in body else body["message"]
     assert ("content" in message) == (dialect == "0.3-http")
-    assert (message["role"] == "user") == (dialect == "0.3")
+    assert (message["role"] == "user") == (dialect == "0.3" or dialect in requests.SEEDS)
     assert f"Content-Length: {len(ask.body)}\r\n".encode() in ask.wire(80)
+
+
+@pytest.mark.parametrize("dialect", requests.DIALECTS)
+def test_each_dialect_is_understood_as_what_it_is_measured_for(dialect: str) -> None:
+    wire, ask = WireSettings(), requests.send(dialect)
+    headers = {name.lower(): value for name, value in ask.headers}
+    exchange = receive(Inbound(ask.method, ask.path, "", headers, ask.body.encode()), wire, table(wire))
+    assert isinstance(exchange, Exchange) and isinstance(exchange.operation, SendMessage)
+    origins = {"Cortex": "cortex", "simple_a2a": "simple", "A2X": "a2x", "protoAgent": "proto"}
+    assert exchange.origin == origins.get(dialect, dialect.removesuffix("-http"))
+    assert not exchange.operation.configuration.return_immediately
