@@ -109,6 +109,7 @@ class LimitSettings(Struct, frozen=True, kw_only=True):
     running: int = 10_000
     held: int = 1_000
     inbox: int = 8
+    webhooks: int = 16
     hold: Seconds = Seconds(0)
     patience: Seconds = Seconds(600)
 

@@ -77,6 +77,7 @@ def limits(settings: Settings) -> Limits:
         running=settings.limits.running,
         held=settings.limits.held,
         inbox=settings.limits.inbox,
+        hooks=settings.limits.webhooks,
         hold_ms=settings.limits.hold.ms,
         parked_ms=settings.store.parked.ms,
         retention_ms=settings.store.retention.ms,

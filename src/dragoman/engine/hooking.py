@@ -136,7 +136,8 @@ class Hooking:
         known = {hook.config.id for hook in await self._hooks.hooks(scope, uid)}
         new = [hook for hook in hooks if hook.config.id not in known]
         if new and len(known) + self._coming[uid] + len(new) > self._most:
-            raise Busy(f"This task has {self._most} webhooks already; delete one first", limit=str(self._most))
+            most = self._most
+            raise Busy(f"This task has {most} webhooks already; delete one first", limit="limits.webhooks", most=most)
 
     async def _meant(self, scope: Scope, head: Head, id: str, policy: Policy) -> Hook | None:
         if policy.single_hook:
