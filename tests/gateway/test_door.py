@@ -224,3 +224,42 @@ def test_loopback_is_vouched_for_where_nothing_else_is_served(hosts: tuple[str, 
 def test_with_a_public_address_every_base_is_that() -> None:
     assert Door(GatewaySettings(hosts=("*",), public_url="https://desk.example")).vouches("https://desk.example")
     assert not Door(GatewaySettings(hosts=("*",))).vouches("http://127.0.0.1")
+
+
+# --- where every caller shows credentials of their own -------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", ["desk.example", "10.0.0.1:8000", "a.b.c", "[2001:db8::9]"])
+def test_a_guarded_door_answers_to_any_name(host: str) -> None:
+    Door(GatewaySettings(), guarded=True).check({"host": host}, "127.0.0.1")
+
+
+@pytest.mark.parametrize("host", ["", "a b", "a\r\nb", "a/b", "user@host", "x" * 300])
+def test_but_to_nothing_that_is_no_name(host: str) -> None:
+    with pytest.raises(Forbidden):
+        Door(GatewaySettings(), guarded=True).check({"host": host}, "127.0.0.1")
+
+
+def test_a_guarded_door_lets_pages_try_and_read_nothing() -> None:
+    door = Door(GatewaySettings(), guarded=True)
+    door.check({"host": "desk.example", "origin": "https://evil.example"}, "127.0.0.1")
+    assert not door.shared("https://evil.example")
+
+
+def test_origins_that_are_configured_hold_all_the_same() -> None:
+    door = Door(GatewaySettings(origins=("https://app.example",)), guarded=True)
+    door.check({"host": "desk.example", "origin": "https://app.example"}, "127.0.0.1")
+    with pytest.raises(Forbidden):
+        door.check({"host": "desk.example", "origin": "https://evil.example"}, "127.0.0.1")
+
+
+def test_forwarding_headers_count_from_trusted_proxies_only_also_then() -> None:
+    with pytest.raises(Forbidden):
+        Door(GatewaySettings(), guarded=True).check({"host": "a", "x-forwarded-host": "b"}, "192.0.2.1")
+
+
+def test_a_guarded_door_vouches_for_no_name_it_was_not_told() -> None:
+    door = Door(GatewaySettings(hosts=("desk.example",)), guarded=True)
+    door.check({"host": "evil.example"}, "127.0.0.1")
+    assert door.vouches("https://desk.example")
+    assert not door.vouches("https://evil.example")

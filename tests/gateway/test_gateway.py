@@ -6,12 +6,14 @@ import pytest
 from msgspec.structs import replace
 
 from dragoman.gateway.desk import Desk
+from dragoman.gateway.gateway import NOBODY as NO_OWNER
 from dragoman.gateway.gateway import Gateway
 from dragoman.gateway.settings import GatewaySettings
 from dragoman.model.cards import Extension, Overlay, Profile, Skill
 from dragoman.model.errors import (
     ExtendedCardNotConfigured,
     ExtensionRequired,
+    Forbidden,
     PushNotSupported,
     Unauthenticated,
     UnsupportedOperation,
@@ -35,7 +37,7 @@ from dragoman.model.operations import (
     SendStreamingMessage,
     SubscribeToTask,
 )
-from dragoman.model.tasks import Scope
+from dragoman.model.tasks import EVERYONE, Scope
 from dragoman.wire.exchange import Envoy, Exchange
 from dragoman.wire.jsonrpc import Rpc
 from dragoman.wire.p10 import P10
@@ -247,3 +249,69 @@ def test_paths_below_a_slug_belong_to_its_agent_and_all_others_to_the_first() ->
     assert found("/agents/c/") is None
     assert found("/agents/") is None
     assert Gateway(engine=Engine(), agents={"": Agent()}).find("/agents//") is None
+
+
+# --- who may use what -------------------------------------------------------------------------------------
+
+ADA = Principal(id="ada", tenants=frozenset({"acme"}))
+
+
+async def scope_of(operation: Operation, tenant: str, principal: Principal, **policy: Any) -> Scope:
+    gateway = Gateway(engine=Engine(), agents={"": Agent(push=True)})
+    asked = exchange(operation)
+    asked.tenant = tenant
+    if policy:
+        asked.policy = replace(asked.policy, **policy)
+    called: Any = await gateway.call(gateway.root, asked, principal)
+    return called[1].scope
+
+
+@pytest.mark.parametrize("tenant", ["", "acme"])
+async def test_a_caller_uses_its_own_tenants_and_none(tenant: str) -> None:
+    for operation in (SEND, STREAM, GetTask(id="x"), ListTasks(), CancelTask(id="x"), SubscribeToTask(id="x")):
+        assert await scope_of(operation, tenant, ADA) == ("", tenant, "ada")
+
+
+async def test_without_a_list_every_word_is_a_tenant() -> None:
+    assert await scope_of(SEND, "anything", Principal(id="ada")) == ("", "anything", "ada")
+    with pytest.raises(Forbidden):
+        await scope_of(SEND, "anything", Principal(id="ada", tenants=frozenset()))
+
+
+@pytest.mark.proves("W-192", "W-195")
+async def test_in_a_tenant_of_others_there_is_nothing_of_ones_own() -> None:
+    for operation in (GetTask(id="x"), CancelTask(id="x"), SubscribeToTask(id="x")):
+        scope = await scope_of(operation, "other", ADA)
+        assert scope == ("", "other", NO_OWNER) and scope.owner != "ada"
+    to_task = SendMessage(message=Message(task_id="x"))
+    assert (await scope_of(to_task, "other", ADA)).owner == NO_OWNER
+
+
+async def test_nothing_begins_in_a_tenant_of_others() -> None:
+    to_task = SendMessage(message=Message(task_id="x"))
+    for operation, policy in ((SEND, {}), (STREAM, {}), (ListTasks(), {}), (to_task, {"unknown": "fresh"})):
+        with pytest.raises(Forbidden, match="You may not use this tenant"):
+            await scope_of(operation, "other", ADA, **policy)
+
+
+ADMIN = Principal(id="root", admin=True)
+
+
+async def test_an_admin_sees_everybodys_tasks() -> None:
+    assert await scope_of(ListTasks(), "t", ADMIN) == ("", "t", EVERYONE)
+    for operation in (GetTask(id="x"), SubscribeToTask(id="x")):
+        assert await scope_of(operation, "t", ADMIN) == ("", "t", "somebody")
+    assert await scope_of(GetTask(id="unknown"), "t", ADMIN) == ("", "t", "root"), "unknown as to anybody else"
+
+
+async def test_an_admin_touches_no_task_but_their_own() -> None:
+    for operation in (SEND, STREAM, CancelTask(id="x"), SendMessage(message=Message(task_id="x"))):
+        assert (await scope_of(operation, "t", ADMIN)).owner == "root"
+
+
+async def test_an_admin_of_some_tenants_sees_nothing_in_others() -> None:
+    admin = replace(ADMIN, tenants=frozenset({"acme"}))
+    assert await scope_of(ListTasks(), "acme", admin) == ("", "acme", EVERYONE)
+    with pytest.raises(Forbidden):
+        await scope_of(ListTasks(), "other", admin)
+    assert (await scope_of(GetTask(id="x"), "other", admin)).owner == NO_OWNER

@@ -125,6 +125,7 @@ class _Builder:
         return {
             slug: self._entrance(profile, rules.get(slug) or AgentSettings(target=""), usual, keys.get(slug, ""))
             for slug, profile in profiles.items()
+            if self._described or slug in keys
         }
 
     def _entrance(self, profile: Profile, rules: AgentSettings, usual: Sequence[Entry], variable: str) -> Authenticator:

@@ -155,7 +155,7 @@ class Jwt(Struct, frozen=True, kw_only=True, tag_field="type", tag="jwt"):
     audience: tuple[str, ...] = ()
     discovery: str = ""
     jwks: str = ""
-    algorithms: tuple[str, ...] = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
+    algorithms: tuple[str, ...] = ("RS256", "PS256", "ES256", "ES384", "EdDSA", "Ed25519")
     scopes: tuple[str, ...] = ()
     subject: str = "sub"
     tenants: tuple[str, ...] | None = None

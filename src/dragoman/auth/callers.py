@@ -77,7 +77,7 @@ class Written(Struct, frozen=True, forbid_unknown_fields=True):
     certificate: str | tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
     tenants: tuple[str, ...] | None = None
-    expires: datetime | date | None = None
+    expires: Any = None  # a date or a time, which TOML has and no string passes for
 
 
 class Callers:
@@ -184,6 +184,8 @@ def _written(table: dict[str, Any], where: str) -> Written:
             msgspec.convert({key: value}, Written)
         except msgspec.ValidationError:
             raise CallersError(f"{where} {key} has the wrong type") from None
+    if not isinstance(table.get("expires", date.min), date):
+        raise CallersError(f"{where} expires: Expected a date such as 2027-01-31, without quotes")
     return msgspec.convert(table, Written)
 
 

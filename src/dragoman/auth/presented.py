@@ -1,5 +1,6 @@
 """Credentials as they stand in a request, before anybody judges them. What could be read in two ways is refused."""
 
+import re
 from binascii import a2b_base64
 from urllib.parse import parse_qsl
 
@@ -7,6 +8,7 @@ from dragoman.auth.scheme import Refused
 from dragoman.ports import Presented
 
 LONGEST = 16_384  # characters of a credential; no honest one is near it
+_VISIBLE = re.compile(r"[^\x00-\x1f\x7f]+")
 
 
 def authorization(presented: Presented, scheme: str) -> str | None:
@@ -18,7 +20,7 @@ def authorization(presented: Presented, scheme: str) -> str | None:
     if named != scheme and named.lower() != scheme:
         return None
     credentials = credentials.strip(" ")
-    if not credentials or len(credentials) > LONGEST or not credentials.isprintable():
+    if len(credentials) > LONGEST or not _VISIBLE.fullmatch(credentials):
         raise Refused("the Authorization header holds no credentials", error="invalid_request")
     return credentials
 

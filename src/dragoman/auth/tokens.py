@@ -10,6 +10,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from math import isfinite
 from typing import Any, Protocol, cast
+from warnings import catch_warnings
 
 import msgspec
 from joserfc import jws
@@ -131,7 +132,8 @@ class Tokens:
         registry.max_header_length = LONGEST
         for each in keys:
             try:
-                jws.deserialize_compact(token, each.key, registry=registry)
+                with catch_warnings(action="ignore"):  # that an algorithm has a newer name
+                    jws.deserialize_compact(token, each.key, registry=registry)
             except (JoseError, ValueError, TypeError):
                 continue
             return each

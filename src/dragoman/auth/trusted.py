@@ -29,9 +29,14 @@ RETRY_MS = 5_000
 STALE_MS = 24 * 3_600_000
 """How long keys count after the issuer was last reached."""
 
-CURVES = {"P-256": "ES256", "P-384": "ES384", "P-521": "ES512", "Ed25519": "EdDSA"}
+CURVES = {
+    "P-256": frozenset({"ES256"}),
+    "P-384": frozenset({"ES384"}),
+    "P-521": frozenset({"ES512"}),
+    "Ed25519": frozenset({"EdDSA", "Ed25519"}),  # RFC 9864 names the curve where RFC 8037 named the family
+}
 RSA = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"})
-ALGORITHMS = RSA | frozenset(CURVES.values())
+ALGORITHMS = RSA.union(*CURVES.values())
 """What can be allowed at all. No algorithm with a shared secret: a public key must never be taken for one."""
 
 PublicKey = RSAKey | ECKey | OKPKey
@@ -171,7 +176,7 @@ def _fits(key: object) -> frozenset[str]:
     if isinstance(key, RSAKey):
         return RSA if SMALLEST_RSA <= key.public_key.key_size <= LARGEST_RSA else frozenset()
     if isinstance(key, ECKey | OKPKey) and key.curve_name in CURVES:
-        return frozenset({CURVES[key.curve_name]})
+        return CURVES[key.curve_name]
     return frozenset()
 
 

@@ -159,7 +159,8 @@ class Gateway:
             idempotency_key=exchange.idempotency_key,
             cursor=exchange.cursor,
         )
-        if principal.admin and isinstance(exchange.operation, GetTask | ListTasks | SubscribeToTask):
+        sees = principal.admin and call.scope.owner == principal.id
+        if sees and isinstance(exchange.operation, GetTask | ListTasks | SubscribeToTask):
             return self._oversee(method, call, exchange.operation)
         return method(call, exchange.operation)
 
