@@ -17,7 +17,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement("003-4", "GET /.well-known/agent.json returns the agent card"),
     Requirement("003-5", "The card has the page's members: name, description, versions, url of the mount, skills"),
     Requirement("003-6", "Its capabilities tell of streaming and of extensions"),
-    Requirement("003-6b", "Its securitySchemes tell how to authenticate", pending="authentication"),
+    Requirement("003-6b", "Its securitySchemes tell how to authenticate"),
     # states
     Requirement("003-7", "submitted: the task has been created and is queued"),
     Requirement("003-8", "working: the agent is at it"),
@@ -97,11 +97,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     ),
     Requirement("003-d15", "The context alone answers nothing"),
     Requirement("003-d16", "Both kinds of waiting outlive the process; broken streams are taken up to the true end"),
-    Requirement(
-        "003-d17",
-        "Who has not logged in gets 401, or by setting a task in auth-required that is not kept",
-        pending="authentication",
-    ),
+    Requirement("003-d17", "Who has not logged in gets 401, or by setting a task in auth-required that is not kept"),
     Requirement("003-d18", "Plain frames are official responses alone"),
     Requirement("003-d19", "Either URI of the payment extension activates it", pending=_PAID),
     Requirement("003-d20", "Its webhook is told the whole task when it ends", pending="webhooks"),

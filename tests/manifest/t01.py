@@ -35,10 +35,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     ),
     Requirement("01-20", "tasks/pushNotification/get answers it, or null", pending=_HOOKS),
     Requirement("01-21", "The webhook is told the task as 0.1 has it", pending=_HOOKS),
-    Requirement("01-22", "The card's authentication names the schemes", pending="authentication"),
-    Requirement(
-        "01-23", "An id a client chose is that caller's: another has its own of that name", pending="authentication"
-    ),
+    Requirement("01-22", "The card's authentication names the schemes"),
+    Requirement("01-23", "An id a client chose is that caller's: another has its own of that name"),
     Requirement("02-1", "0.2 has the names and shapes of 0.3"),
     Requirement("02-2", "Its card is at /.well-known/agent.json"),
     Requirement("02-3", "GET /agent/authenticatedExtendedCard answers the extended card, to who may see it"),
