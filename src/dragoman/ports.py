@@ -1,7 +1,7 @@
 """What adapters promise. The words here are the contract; `tests/conformance` holds every adapter to it."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -25,20 +25,34 @@ class KeyRecord(Struct, frozen=True):
     at: int = 0
 
 
+class Tally(NamedTuple):
+    """What an owner has, or may have, in all agents and tenants together: unfinished tasks, and bytes of all tasks."""
+
+    tasks: int = 0
+    bytes: int = 0
+
+
+BOUNDLESS = Tally()
+
+
 class New(Struct, frozen=True):
-    """Guard of a first append: the external id must be free in its scope, the key (if any) unused."""
+    """Guard of a first append: the external id must be free in its scope, the key (if any) unused, and its owner must
+    have no more than `most` after it (zeros bound nothing)."""
 
     id: str
     context_id: str
     origin: str = ""
     key: KeyRecord | None = None
+    most: Tally = BOUNDLESS
 
 
 class Lifecycle(Struct, frozen=True):
-    """Guard of an operation: the task's version must still be this, the key (if any) unused."""
+    """Guard of an operation: the task's version must still be this, the key (if any) unused, and the task's owner must
+    have no more than `most` after it."""
 
     version: int
     key: KeyRecord | None = None
+    most: Tally = BOUNDLESS
 
 
 class Turn(Struct, frozen=True):
@@ -133,8 +147,8 @@ class Store(Protocol):
     """Keeps logs. Durable before it answers; the same answers from every implementation.
 
     * `append` resolves after the commit. One conflict never touches the other appends of its group.
-      Raises Conflict, KeyTaken, StoreFull or OutcomeUnknown. The store numbers the facts, advances the head by
-      `core.heads.advance` and keeps counters and the idempotency key in the same transaction.
+      Raises Conflict, KeyTaken, OverBudget, StoreFull or OutcomeUnknown. The store numbers the facts, advances the head
+      by `core.heads.advance` and keeps counters and the idempotency key in the same transaction.
       It must be called from the event loop's thread and returns at once with an awaitable (a future).
     * Whether a guard admits an append is `core.heads.admits`, for every store.
     * `hooks` of an append are kept with it or not at all; one whose id the task already has replaces it.
@@ -157,6 +171,11 @@ class Store(Protocol):
     ) -> Sequence[Entry]: ...
     async def list(self, scope: Scope, query: Query) -> Page: ...
     async def key(self, scope: Scope, key: str) -> KeyRecord | None: ...
+    async def tally(self, owner: str) -> Tally:
+        """What an owner has. Kept with every append, so it costs the same however much that is. What a turn puts out
+        may be counted when the turn ends."""
+        ...
+
     async def keep_key(self, scope: Scope, record: KeyRecord) -> None:
         """Remember a direct reply under its key. Raises KeyTaken."""
         ...

@@ -9,8 +9,8 @@ from dragoman.engine.engine import Limits
 from dragoman.model.errors import Busy, InvalidParams, TaskNotFound, UnsupportedOperation
 from dragoman.model.facts import Created
 from dragoman.model.messages import Message, Part
-from dragoman.model.operations import GetTask
-from dragoman.model.tasks import Scope, TaskState, Usage
+from dragoman.model.operations import Call, GetTask
+from dragoman.model.tasks import Scope, TaskState, Usage, View
 from dragoman.ports import Append, Appended, TurnHandle
 from dragoman.store.memory import MemoryStore
 from tests.engine.rig import call, chunk, rig, state_of, text_of, texts
@@ -156,6 +156,61 @@ async def test_messages_to_a_working_task_wait_in_a_bounded_inbox_and_each_gets_
         assert state_of(done) is TaskState.COMPLETED
         assert texts(done) == ["one", "two", "three"]
         assert [text_of(m) for m in done.task.history] == ["one", "two", "three"]
+
+
+async def test_a_caller_with_too_many_unfinished_tasks_is_told_which_limit_and_others_are_served() -> None:
+    gate = asyncio.Event()
+
+    async def works(turn: TurnHandle) -> None:
+        if text_of(turn.message) == "ask":
+            await turn.ask([Part(text="Which?")])
+        await gate.wait()
+
+    def theirs(owner: str) -> Call:
+        return call(scope=Scope("agent", "", owner))
+
+    async with rig(works, limits=Limits(tasks_per_caller=2)) as r:
+        asked = await r.engine.send(theirs("a"), r.op("ask"))
+        assert isinstance(asked, View)
+        await r.engine.send(theirs("a"), r.op("work", now=True))
+        with pytest.raises(Busy) as refused:
+            await r.engine.send(theirs("a"), r.op("work", now=True))
+        assert (refused.value.limit, refused.value.most) == ("limits.tasks_per_caller", "2")
+        assert refused.value.retry_after > 1
+        await r.engine.send(theirs("b"), r.op("work", now=True))
+        # An answer is no further task.
+        answered = asyncio.ensure_future(r.engine.send(theirs("a"), r.op("red", task_id=asked.task.id)))
+        gate.set()
+        for done in (await answered, await r.engine.send(theirs("a"), r.op("work"))):
+            assert isinstance(done, View) and state_of(done) is TaskState.COMPLETED
+
+
+async def test_a_caller_whose_tasks_take_too_much_is_told_which_limit() -> None:
+    async with rig(echo, limits=Limits(bytes_per_caller=2_000)) as r:
+        for _ in range(20):
+            try:
+                await r.send("x" * 300)
+            except Busy as busy:
+                assert (busy.limit, busy.most) == ("limits.bytes_per_caller", "2000")
+                assert busy.retry_after == 60
+                break
+        else:
+            raise AssertionError("nobody counted")
+
+
+async def test_a_further_message_that_takes_too_much_is_refused_and_the_task_goes_on() -> None:
+    gate = asyncio.Event()
+
+    async def works(turn: TurnHandle) -> None:
+        await gate.wait()
+
+    async with rig(works, limits=Limits(bytes_per_caller=2_000)) as r:
+        view = await r.begin("one")
+        with pytest.raises(Busy):
+            await r.begin("x" * 3_000, task_id=view.task.id)
+        await r.begin("two", task_id=view.task.id)
+        gate.set()
+        assert state_of(await r.settled(view.task.id)) is TaskState.COMPLETED
 
 
 async def test_an_agents_exception_fails_the_task_without_telling_what_it_was() -> None:

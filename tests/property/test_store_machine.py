@@ -235,6 +235,14 @@ class StoreMachine(RuleBasedStateMachine):
             assert (page.total, page.more) == (len(heads), False)
 
     @invariant()
+    def tallies_agree(self) -> None:
+        heads = self.model.heads.values()
+        has = self.run(self.store.tally(OURS.owner))
+        assert has.tasks == sum(not head.terminal for head in heads)
+        finished = sum(head.size for head in heads if head.terminal)
+        assert finished <= has.bytes <= sum(head.size for head in heads)
+
+    @invariant()
     def what_is_due_and_claimable_agrees(self) -> None:
         due = {
             head.uid

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from dragoman.model.errors import StoreError
+from dragoman.ports import Tally
 from dragoman.store.sqlite import SqliteStore
 from dragoman.store.sqlite.schema import migrate, migrations
 from dragoman.store.sqlite.statements import SQL, rows
-from tests.conformance.store.logs import OURS, finished
+from tests.conformance.store.logs import OURS, finished, new, output, settled
 
 pytestmark = pytest.mark.anyio
 
@@ -119,3 +120,21 @@ def test_lists_and_reads_use_an_index_and_sort_nothing(tmp_path: Path) -> None:
             assert name == "unattended" or not [step for step in steps if "TEMP B-TREE" in step], (name, steps)
             scans = [s for s in steps if s.startswith("SCAN") and "USING" not in s and "counts" not in s]
             assert not scans, (name, steps)
+
+
+async def test_what_was_kept_before_it_was_counted_is_counted(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "log.db")
+    await store.open()
+    await store.append(new("a", size=10))
+    await store.append(new("b", size=1))
+    await store.append(output("b", settled(), size=2))
+    await store.close()
+    with closing(sqlite3.connect(tmp_path / "log.db")) as connection:
+        connection.executescript(
+            "DROP INDEX counts_of_owner; ALTER TABLE counts DROP COLUMN bytes; PRAGMA user_version = 2"
+        )
+    await store.open()
+    assert await store.tally(OURS.owner) == Tally(1, 13)
+    await store.append(output("a", settled(), size=5))
+    assert await store.tally(OURS.owner) == Tally(0, 18)
+    await store.close()

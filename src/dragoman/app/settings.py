@@ -108,6 +108,8 @@ class LimitSettings(Struct, frozen=True, kw_only=True):
     streams_per_address: int = 5_000
     running: int = 10_000
     held: int = 1_000
+    tasks_per_caller: int = 5_000
+    bytes_per_caller: Bytes = Bytes(10 * 1024 * MIB)
     inbox: int = 8
     webhooks: int = 16
     hold: Seconds = Seconds(0)

@@ -77,6 +77,8 @@ def limits(settings: Settings) -> Limits:
         running=settings.limits.running,
         held=settings.limits.held,
         inbox=settings.limits.inbox,
+        tasks_per_caller=settings.limits.tasks_per_caller,
+        bytes_per_caller=int(settings.limits.bytes_per_caller),
         hooks=settings.limits.webhooks,
         hold_ms=settings.limits.hold.ms,
         parked_ms=settings.store.parked.ms,

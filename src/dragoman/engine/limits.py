@@ -2,11 +2,15 @@
 
 from msgspec import Struct
 
+from dragoman.ports import Tally
+
 
 class Limits(Struct, frozen=True, kw_only=True):
     running: int = 10_000  # turns at once in this process
     held: int = 1_000  # questions that keep a handler waiting in memory
     inbox: int = 8  # messages waiting for a working task
+    tasks_per_caller: int = 5_000  # unfinished ones of one owner, parked ones too; 0: any number
+    bytes_per_caller: int = 10 * 1024**3  # of all tasks kept of one owner; 0: any number
     hooks: int = 16  # push configurations of one task
     buffer_facts: int = 256  # emissions of one turn on their way to the store
     buffer_bytes: int = 1_048_576
@@ -28,3 +32,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     retention_ms: int = 86_400_000  # finished tasks are deleted after this
     sweep_ms: int = 300_000
     lease_ms: int = 30_000
+
+    @property
+    def most(self) -> Tally:
+        """What one owner may have."""
+        return Tally(self.tasks_per_caller, self.bytes_per_caller)

@@ -16,12 +16,14 @@ from dragoman.engine.hooking import Hooking
 from dragoman.engine.live import Live
 from dragoman.engine.turns import Turns, Waiting
 from dragoman.model.errors import (
+    Busy,
     CallerError,
     Conflict,
     InvalidAgentResponse,
     InvalidParams,
     KeyTaken,
     OutcomeUnknown,
+    OverBudget,
     TaskNotFound,
     TaskOver,
 )
@@ -57,6 +59,7 @@ class Sending:
         self._hooking = hooking
         self._store = turns.store
         self._lives = turns.lives
+        self._most = turns.limits.most
         self._replies: dict[tuple[Scope, str], Reply] = {}
 
     async def accept(self, call: Call, op: SendMessage) -> Accepted | Message:
@@ -151,7 +154,7 @@ class Sending:
         uid = turns.ids.uid()
         now = turns.clock.now()
         context_id = op.message.context_id or turns.ids.uid()
-        guard = New(id=id or uid, context_id=context_id, origin=call.origin, key=key)
+        guard = New(id=id or uid, context_id=context_id, origin=call.origin, key=key, most=self._most)
         message = _addressed(op.message, guard.id, context_id)
         created = lifecycle.created(op, message, call.extensions, now)
         waits = turns.must_wait(scope, context_id, route)
@@ -186,6 +189,8 @@ class Sending:
             raise InvalidParams(f"the id {guard.id} is taken; choose another", "message.taskId") from error
         if isinstance(error, OutcomeUnknown):
             await self._end_orphan(call, guard.id)
+        if isinstance(error, OverBudget):
+            raise _spent(error) from error
         raise error
 
     async def _end_orphan(self, call: Call, id: str) -> None:
@@ -218,7 +223,7 @@ class Sending:
             answers = placement == "answer"
             go_on = partial(self._go_on, live, head, call.principal, message) if answers else None
             try:
-                guard = Lifecycle(head.version, key)
+                guard = Lifecycle(head.version, key, self._most)
                 done = await self._lives.append(live, facts, guard, weigh_message(message) + 120, go_on, hooks)
                 return Accepted(live, done.first)
             except Conflict:
@@ -226,6 +231,8 @@ class Sending:
                     raise KeyTaken(known) from None  # what moved the task was the same request
                 if live.head.version == head.version:
                     await turns.catch_up(live)
+            except OverBudget as error:
+                raise _spent(error) from error
             except OutcomeUnknown:
                 await turns.catch_up(live)
                 if answers and live.head.version > head.version:
@@ -370,6 +377,23 @@ def _key(call: Call, op: SendMessage, now: int) -> KeyRecord | None:
     """The request's idempotency key, if it has one. The digest is of the request as it came."""
     key = call.idempotency_key or op.configuration.idempotency_key
     return KeyRecord(key=key, digest=_fingerprint(op), at=now) if key else None
+
+
+def _spent(error: OverBudget) -> Busy:
+    """The store refused to give this caller more."""
+    if error.what == "tasks":
+        return Busy(
+            f"{error.most} of your tasks are unfinished; answer, cancel or wait for one of them",
+            retry_after=5,
+            limit="limits.tasks_per_caller",
+            most=error.most,
+        )
+    return Busy(
+        f"Your tasks may take {error.most} bytes and this would not fit; finished ones are deleted after a while",
+        retry_after=60,
+        limit="limits.bytes_per_caller",
+        most=error.most,
+    )
 
 
 def _alike(digest: str, asked: KeyRecord | None) -> None:

@@ -16,13 +16,14 @@
     ├── CardUntrusted          nobody we trust has signed a card as it is
     └── StoreError             we failed
         ├── StoreFull          nothing was written
+        ├── OverBudget         nothing was written: its owner has as much as one may have
         └── OutcomeUnknown     the commit failed in a way that leaves open whether it happened
 
 Errors carry facts; `str(error)` is a plain sentence a client may see. It never holds a path, SQL or a secret.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 
 class Violation(NamedTuple):
@@ -207,6 +208,15 @@ class StoreError(DragomanError):
 
 class StoreFull(StoreError):
     """The disk or the configured size is full. Nothing of the append was written."""
+
+
+class OverBudget(StoreError):
+    """The append would give its owner more than one may have. Nothing of it was written."""
+
+    def __init__(self, what: Literal["tasks", "bytes"], most: int) -> None:
+        super().__init__(f"The owner has {most} {what} already")
+        self.what: Literal["tasks", "bytes"] = what
+        self.most = most
 
 
 class OutcomeUnknown(StoreError):

@@ -9,10 +9,11 @@ from typing import TypeVar
 
 from dragoman.core.heads import admits, advance, born
 from dragoman.core.notices import notices
-from dragoman.model.errors import Conflict, KeyTaken, StoreFull
+from dragoman.model.errors import Conflict, KeyTaken, OverBudget, StoreFull
 from dragoman.model.facts import Entry
 from dragoman.model.tasks import EVERYONE, TERMINAL, Head, Scope
 from dragoman.ports import (
+    BOUNDLESS,
     Append,
     Appended,
     Checkpoint,
@@ -27,11 +28,13 @@ from dragoman.ports import (
     Query,
     Segment,
     Snapshot,
+    Tally,
     Turn,
 )
 from dragoman.store.holding import Holding
 from dragoman.store.keys import written
 from dragoman.store.leases import Leases, claimed, deadline, unattended
+from dragoman.store.tallies import admit
 
 T = TypeVar("T")
 
@@ -96,6 +99,7 @@ class MemoryStore:
         self._keys_of: dict[str, list[tuple[Scope, str]]] = {}
         self._contexts: dict[tuple[Scope, str], set[str]] = {}  # conversations, oldest first, with the tasks they know
         self._finished: dict[str, None] = {}  # in the order they finished
+        self._tallies: dict[str, list[int]] = {}  # unfinished tasks and bytes of each owner
 
     async def open(self) -> None:
         pass
@@ -112,7 +116,7 @@ class MemoryStore:
         done: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
         try:
             done.set_result(self._append(append))
-        except (Conflict, KeyTaken, StoreFull) as error:
+        except (Conflict, KeyTaken, OverBudget, StoreFull) as error:
             done.set_exception(error)
         return done
 
@@ -122,11 +126,14 @@ class MemoryStore:
         if key and (taken := self._keys.get((append.scope, key.key))):
             raise KeyTaken(taken)
         if isinstance(append.guard, New):
+            self._admit(append)
             log = self._begin(append, append.guard, log)
         elif log is None or log.head.scope != append.scope:
             raise Conflict
         elif not admits(log.head, append.guard, append.facts):
             raise Conflict(log.head)
+        else:
+            self._admit(append)
         if key:
             self._use(append, key)
         before = log.head
@@ -136,14 +143,32 @@ class MemoryStore:
         log.sizes.extend(share for _ in append.facts)
         now = self.now()
         self._leases.follow(append.uid, append.facts, now)
+        began = isinstance(append.guard, New)
         if head.state in TERMINAL:
             self._finished[append.uid] = None
+            self._count(head.scope.owner, began - 1, append.size)
+        else:
+            self._count(head.scope.owner, began, append.size)
         for hook in append.hooks:
             self._holding.keep(head, hook, now)
         if self._holding.hooked(append.uid) and (news := notices(before.seq + 1, append.facts)):
             self._holding.tell(append.uid, news, now)
             self._holding.lanes.ring()
         return Appended(head, before.seq + 1)
+
+    def _count(self, owner: str, tasks: int, size: int) -> None:
+        has = self._tallies.get(owner)
+        if has is None:
+            has = self._tallies[owner] = [0, 0]
+        has[0] += tasks
+        has[1] += size
+        if not (has[0] or has[1]):
+            del self._tallies[owner]
+
+    def _admit(self, append: Append) -> None:
+        guard = append.guard
+        if not isinstance(guard, Turn) and guard.most is not BOUNDLESS:
+            admit(append, *self._tallies.get(append.scope.owner, (0, 0)))
 
     def _begin(self, append: Append, guard: New, log: _Log | None) -> _Log:
         scope, uid = append.scope, append.uid
@@ -189,6 +214,7 @@ class MemoryStore:
             del self._finished[uid]
             self._leases.forget(uid)
             self._holding.forget(uid)
+            self._count(head.scope.owner, 0, -head.size)
             for key in self._keys_of.pop(uid, ()):
                 del self._keys[key]
             context = (head.scope, head.context_id)
@@ -285,6 +311,9 @@ class MemoryStore:
 
     async def key(self, scope: Scope, key: str) -> KeyRecord | None:
         return self._keys.get((scope, key))
+
+    async def tally(self, owner: str) -> Tally:
+        return Tally(*self._tallies.get(owner, (0, 0)))
 
     # --- claims ---
 

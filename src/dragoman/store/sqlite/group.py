@@ -18,7 +18,7 @@ from dragoman.core.notices import Notice, notices
 from dragoman.model.errors import Conflict, DragomanError, KeyTaken, StoreError
 from dragoman.model.facts import AnyFact, Settled
 from dragoman.model.tasks import Head, Scope
-from dragoman.ports import Append, Appended, Checkpoint, Hook, KeyRecord, New, Turn
+from dragoman.ports import BOUNDLESS, Append, Appended, Checkpoint, Hook, KeyRecord, New, Turn
 from dragoman.store.keys import written
 from dragoman.store.lanes import Taken
 from dragoman.store.leases import claimed, deadline, unattended
@@ -26,6 +26,7 @@ from dragoman.store.sqlite.outbox import DropHook, KeepHook, Numbers, Outbox, Re
 from dragoman.store.sqlite.reading import STATES, Known, encode
 from dragoman.store.sqlite.recent import Committed
 from dragoman.store.sqlite.statements import SIZES, SQL, rows
+from dragoman.store.tallies import admit
 
 # A row of facts is read and decoded whole, so its size bounds what a reader takes more than it asked for. No row
 # reaches over a multiple of ROW_FACTS: the stretches in which logs are read begin and end with rows.
@@ -33,6 +34,7 @@ ROW_FACTS = 64
 ROW_BYTES = 65_536
 
 Row = tuple[Any, ...]
+Counts = dict[tuple[Scope, str], list[int]]
 
 
 class Claim(Struct, frozen=True):
@@ -82,6 +84,8 @@ class Group:
         self.next_n = next_n
         self.vital = False
         self.outbox: Outbox | None = None
+        self.counts: Counts = {}
+        self._has: dict[str, list[int]] = {}  # what owners have, with what this group gives them
         self._committed = committed
         self._webhooks = webhooks
         self._now = now
@@ -135,6 +139,8 @@ class Group:
             if not admits(task.head, guard, wish.facts):
                 raise Conflict(task.head)
         before = task.head
+        if not isinstance(guard, Turn) and guard.most is not BOUNDLESS:
+            self._afford(wish)
         head = advance(before, wish.facts, wish.size)
         hooked = task.hooked or bool(wish.hooks)
         news = notices(before.seq + 1, wish.facts) if hooked else ()
@@ -145,7 +151,7 @@ class Group:
         if isinstance(guard, New):
             self.next_n += 1
             self._before[wish.uid] = None
-        self.heads[wish.uid] = Known(task.n, head, hooked)
+        self.heads[wish.uid] = Known(task.n, head, hooked, task.counted)
         if wish.facts:
             self.extensions.append((wish.uid, wish.facts))
             self.vital = self.vital or isinstance(wish.facts[-1], Settled)
@@ -167,7 +173,7 @@ class Group:
         folds = _folds(task.n, wish)
         head = copy(task.head)
         head.checkpoint_seq = wish.seq
-        self.heads[wish.uid] = Known(task.n, head, task.hooked)
+        self.heads[wish.uid] = Known(task.n, head, task.hooked, task.counted)
         self._folds += folds
 
     def _claim(self, wish: Claim) -> int | None:
@@ -175,7 +181,7 @@ class Group:
         if task is None or task.head.terminal:
             return None
         head = claimed(task.head)
-        self.heads[wish.uid] = Known(task.n, head, task.hooked)
+        self.heads[wish.uid] = Known(task.n, head, task.hooked, task.counted)
         return head.epoch
 
     def _keep(self, wish: Keep) -> None:
@@ -216,7 +222,7 @@ class Group:
         outbox.keep(task.n, hook, body)
         if task.head.terminal:
             outbox.end(task.n, hook.config.id, task.head.seq)
-        self.heads[wish.uid] = Known(task.n, task.head, hooked=True)
+        self.heads[wish.uid] = Known(task.n, task.head, True, task.counted)
         return hook
 
     def _drop_hook(self, wish: DropHook) -> bool:
@@ -227,7 +233,7 @@ class Group:
         outbox.open(task.n)
         self.vital = True
         dropped = outbox.drop(task.n, wish.id)
-        self.heads[wish.uid] = Known(task.n, task.head, outbox.hooked(task.n))
+        self.heads[wish.uid] = Known(task.n, task.head, outbox.hooked(task.n), task.counted)
         return dropped
 
     def _deliver(self, wish: Record | Resend) -> bool:
@@ -248,6 +254,16 @@ class Group:
                 self._before[uid] = task
         return task if task is not None and task.head.scope == scope else None
 
+    def _afford(self, wish: Append) -> None:
+        """Raises OverBudget when the owner has too much, with what this group gives them already."""
+        owner = wish.scope.owner
+        has = self._has.get(owner)
+        if has is None:
+            has = self._has[owner] = self._committed.tally(owner).copy()
+        admit(wish, *has)
+        has[0] += isinstance(wish.guard, New)
+        has[1] += wish.size
+
     def _use(self, scope: Scope, record: KeyRecord) -> None:
         self._keys.append((*scope, record.key, record.uid, record.at, encode(record)))
 
@@ -263,24 +279,29 @@ class Group:
         """What is to be executed, in order, with its values."""
         tasks: list[Row] = []
         moves: list[Row] = []
-        counts: dict[tuple[Scope, str], int] = {}
+        counts = self.counts
         for uid, task in self.heads.items():
             n, head, before = task.n, task.head, self._before[uid]
             state = STATES[head.state]
             if before is None:
                 tasks.append(_row(n, head, state))
-                counts[head.scope, state] = counts.get((head.scope, state), 0) + 1
+                _count(counts, (head.scope, state), 1, head.size)
             elif _moved(before.head, head):
                 moves.append((n, state, head.status_at, unattended(head), deadline(head), encode(head)))
                 if before.head.state is not head.state:
-                    old = STATES[before.head.state]
-                    counts[head.scope, state] = counts.get((head.scope, state), 0) + 1
-                    counts[head.scope, old] = counts.get((head.scope, old), 0) - 1
+                    _count(counts, (head.scope, state), 1, head.size)
+                    _count(counts, (head.scope, STATES[before.head.state]), -1, -before.counted)
+                elif head.size != before.counted:
+                    _count(counts, (head.scope, state), 0, head.size - before.counted)
+            else:
+                continue
+            task.counted = head.size
         statements: list[tuple[str, Sequence[Any]]] = []
         _spread(statements, "add_tasks", tasks)
         _spread(statements, "move_tasks", moves)
         _spread(statements, "add_facts", self._facts)
-        _spread(statements, "add_counts", [(*scope, state, by) for (scope, state), by in counts.items() if by])
+        moved = [(*scope, state, *by) for (scope, state), by in counts.items() if by[0] or by[1]]
+        _spread(statements, "add_counts", moved)
         _spread(statements, "add_keys", self._keys)
         if self.outbox is not None:
             for name, some in self.outbox.rows().items():
@@ -302,6 +323,16 @@ class Group:
         for done, answer in self.answers:
             if not done.done():
                 done.set_exception(answer if isinstance(answer, KeyTaken) else error)
+
+
+def _count(counts: Counts, what: tuple[Scope, str], tasks: int, size: int) -> None:
+    """Move a counter of the group: how many tasks of that state a scope has, and their bytes."""
+    by = counts.get(what)
+    if by is None:
+        counts[what] = [tasks, size]
+    else:
+        by[0] += tasks
+        by[1] += size
 
 
 def _folds(n: int, checkpoint: Checkpoint) -> list[tuple[str, Sequence[Any]]]:

@@ -23,9 +23,18 @@ VALUES (?, ?, ?, ?, ?)/*rows*/;
 
 -- name: add_counts
 -- Move counters by what a group changed.
-INSERT INTO counts (agent, tenant, owner, state, tasks)
-VALUES (?, ?, ?, ?, ?)/*rows*/
-ON CONFLICT (agent, tenant, owner, state) DO UPDATE SET tasks = tasks + excluded.tasks;
+INSERT INTO counts (agent, tenant, owner, state, tasks, bytes)
+VALUES (?, ?, ?, ?, ?, ?)/*rows*/
+ON CONFLICT (agent, tenant, owner, state) DO UPDATE
+SET tasks = tasks + excluded.tasks, bytes = bytes + excluded.bytes;
+
+-- name: tally
+-- How many unfinished tasks an owner has, and the bytes of all of them.
+SELECT
+    coalesce(sum(tasks) FILTER (WHERE state NOT IN ('COMPLETED', 'FAILED', 'CANCELED', 'REJECTED')), 0),
+    coalesce(sum(bytes), 0)
+FROM counts
+WHERE owner = ?;
 
 -- name: add_keys
 -- Use up idempotency keys.
@@ -195,7 +204,7 @@ LIMIT ?;
 
 -- name: lapsed
 -- Finished tasks whose time is over. The counters name the few scopes and states to look at.
-SELECT tasks.n, tasks.uid, tasks.agent, tasks.tenant, tasks.owner, tasks.state
+SELECT tasks.n, tasks.uid, tasks.agent, tasks.tenant, tasks.owner, tasks.state, tasks.head
 FROM counts
 JOIN tasks INDEXED BY tasks_in_state
     ON

@@ -13,7 +13,7 @@ from msgspec.json import Decoder, Encoder
 
 from dragoman.model.facts import AnyFact, Entry
 from dragoman.model.tasks import EVERYONE, Head, Scope, TaskState
-from dragoman.ports import KeyRecord, Loaded, Page, Query, Segment, Snapshot
+from dragoman.ports import KeyRecord, Loaded, Page, Query, Segment, Snapshot, Tally
 from dragoman.store.sqlite.statements import SQL
 
 encode = Encoder().encode
@@ -31,26 +31,29 @@ Row = tuple[int, bytes, int, str]  # of a list: number, head, status_at, uid
 LATEST = (2**62, "")  # before every task: where a list begins
 
 
-class Known(Struct, frozen=True, gc=False):
-    """A task's head, the number of its row, and whether it may have hooks."""
+class Known(Struct, gc=False):
+    """A task's head, the number of its row, whether it may have hooks, and how many of its bytes its owner's counters
+    hold already."""
 
     n: int
     head: Head
     hooked: bool = False
+    counted: int = 0
 
 
-def _head(row: Sequence[Any]) -> tuple[int, Head]:
-    """The head in a row, moved to the end of its log: mere output does not rewrite the task's row."""
+def _known(row: Sequence[Any], hooked: bool = False) -> Known:
+    """The head in a row, moved to the end of its log: mere output rewrites neither the task's row nor the counters."""
     n, body, seq, size, at = row[:5]
     head = decode_head(body)
+    counted = head.size
     if seq is not None and seq > head.seq:
         head.seq, head.size, head.updated_at = seq, size, at
-    return n, head
+    return Known(n, head, hooked, counted)
 
 
 def by_uid(connection: Connection, scope: Scope, uid: str) -> Known | None:
     row = connection.execute(SQL["head_by_uid"], (uid, *scope)).fetchone()
-    return Known(*_head(row), bool(row[5])) if row else None
+    return _known(row, bool(row[5])) if row else None
 
 
 def by_id(connection: Connection, scope: Scope, id: str) -> Known | None:
@@ -58,7 +61,11 @@ def by_id(connection: Connection, scope: Scope, id: str) -> Known | None:
         row = connection.execute(SQL["head_by_id_of_anyone"], (scope.agent, scope.tenant, id)).fetchone()
     else:
         row = connection.execute(SQL["head_by_id"], (*scope, id)).fetchone()
-    return Known(*_head(row)) if row else None
+    return _known(row) if row else None
+
+
+def tally(connection: Connection, owner: str) -> Tally:
+    return Tally(*connection.execute(SQL["tally"], (owner,)).fetchone())
 
 
 def key(connection: Connection, scope: Scope, key: str) -> KeyRecord | None:
@@ -92,7 +99,7 @@ def load(connection: Connection, scope: Scope, uid: str) -> Loaded | None:
     connection.execute("BEGIN")
     try:
         row = connection.execute(SQL["head_by_uid"], (uid, *scope)).fetchone()
-        return _loaded(connection, [Known(*_head(row))], artifacts=True)[0] if row else None
+        return _loaded(connection, [_known(row)], artifacts=True)[0] if row else None
     finally:
         connection.execute("COMMIT")
 
@@ -184,4 +191,4 @@ def heads(connection: Connection, name: str, values: tuple[int, ...] = ()) -> It
     """The heads a statement finds, one by one, so that whoever has enough stops reading."""
     with closing(connection.execute(SQL[name], values)) as rows:
         for row in rows:
-            yield _head(row)[1]
+            yield _known(row).head

@@ -6,13 +6,13 @@ nothing can be added to it any more.
 
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from sqlite3 import Connection
 from typing import TypeVar
 
 from dragoman.model.errors import StoreError
 from dragoman.model.facts import Entry
-from dragoman.model.tasks import Head, Scope
+from dragoman.model.tasks import TERMINAL, Head, Scope
 from dragoman.ports import KeyRecord
 from dragoman.store.sqlite import reading
 from dragoman.store.sqlite.reading import Known
@@ -21,6 +21,9 @@ T = TypeVar("T")
 
 # Logs are read in stretches of so many facts, so that readers with different cursors share them.
 STRETCH = 256
+
+# The states a task ends in, as the tables spell them.
+FINISHED = frozenset(reading.STATES[state] for state in TERMINAL)
 
 # What a decoded fact weighs, roughly: objects, its number, the frames encoded from it. Its own bytes come on top.
 _WEIGHT = 700
@@ -48,6 +51,34 @@ class Heads:
             self._heads.pop(uid, None)
 
 
+class Tallies:
+    """What the owners that came last have: read once, then moved by what is written."""
+
+    def __init__(self, limit: int = 4_096) -> None:
+        self._limit = limit
+        self._tallies: OrderedDict[str, list[int]] = OrderedDict()
+
+    def get(self, owner: str) -> list[int] | None:
+        return self._tallies.get(owner)
+
+    def keep(self, owner: str, tally: list[int]) -> None:
+        self._tallies[owner] = tally
+        if len(self._tallies) > self._limit:
+            self._tallies.popitem(last=False)
+
+    def move(self, counts: Mapping[tuple[Scope, str], Sequence[int]]) -> None:
+        """So many tasks of each state and so many bytes more were written."""
+        for (scope, state), (tasks, size) in counts.items():
+            known = self._tallies.get(scope.owner)
+            if known is not None:
+                known[1] += size
+                if state not in FINISHED:
+                    known[0] += tasks
+
+    def clear(self) -> None:
+        self._tallies.clear()
+
+
 class Committed:
     """What is in the file, asked one row at a time: from memory, or at once over a connection that only reads.
 
@@ -57,6 +88,7 @@ class Committed:
     def __init__(self, connection: Connection, heads: Heads) -> None:
         self._connection = connection
         self._heads = heads
+        self.tallies = Tallies()
 
     def close(self) -> None:
         self._connection.close()
@@ -72,6 +104,14 @@ class Committed:
         if task is not None and task.head.id == id:
             return task
         return self.look(lambda connection: reading.by_id(connection, scope, id))
+
+    def tally(self, owner: str) -> list[int]:
+        """Unfinished tasks and bytes. Ask only when nothing is being written: what is read is kept."""
+        tally = self.tallies.get(owner)
+        if tally is None:
+            tally = [*self.look(lambda connection: reading.tally(connection, owner))]
+            self.tallies.keep(owner, tally)
+        return tally
 
     def key(self, scope: Scope, key: str) -> KeyRecord | None:
         return self.look(lambda connection: reading.key(connection, scope, key))

@@ -16,7 +16,20 @@ from msgspec.structs import replace
 from dragoman.model.errors import Conflict, OutcomeUnknown, StoreError, StoreFull
 from dragoman.model.facts import Entry
 from dragoman.model.tasks import Head, Scope
-from dragoman.ports import Append, Appended, Checkpoint, Clock, Delivery, Hook, KeyRecord, Loaded, Outcome, Page, Query
+from dragoman.ports import (
+    Append,
+    Appended,
+    Checkpoint,
+    Clock,
+    Delivery,
+    Hook,
+    KeyRecord,
+    Loaded,
+    Outcome,
+    Page,
+    Query,
+    Tally,
+)
 from dragoman.store.lanes import Lanes, Taken
 from dragoman.store.leases import Leases
 from dragoman.store.sqlite import hooks, reading
@@ -230,6 +243,7 @@ class SqliteStore:
             self._heads.keep(uid, task)
         for uid, facts in group.extensions:
             self._leases.follow(uid, facts, now)
+        self._committed.tallies.move(group.counts)
         self._queue_deliveries(group)
         self._busy = False
         self._launch()
@@ -312,6 +326,11 @@ class SqliteStore:
     async def list(self, scope: Scope, query: Query) -> Page:
         return await self._read(lambda connection: reading.page(connection, scope, query))
 
+    async def tally(self, owner: str) -> Tally:
+        # Not kept: a group may be in the file already whose answer has not come yet, and would be counted twice.
+        known = self._committed.tallies.get(owner)
+        return Tally(*known) if known else self._committed.look(lambda connection: reading.tally(connection, owner))
+
     async def key(self, scope: Scope, key: str) -> KeyRecord | None:
         return self._committed.key(scope, key)
 
@@ -383,6 +402,7 @@ class SqliteStore:
     def _forget(self, uids: Sequence[str]) -> None:
         self._heads.forget(uids)
         self._stretches.forget(uids)
+        self._committed.tallies.clear()
         for uid in uids:
             self._leases.forget(uid)
 

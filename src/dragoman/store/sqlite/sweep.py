@@ -1,6 +1,6 @@
 """Deletes in bounded steps, each a transaction of its own, so that the writer is never away for long."""
 
-from dragoman.store.sqlite.reading import encode
+from dragoman.store.sqlite.reading import decode_head, encode
 from dragoman.store.sqlite.statements import SQL, rows
 from dragoman.store.sqlite.writer import Pen
 
@@ -13,7 +13,7 @@ def bury(pen: Pen, before: int, limit: int) -> list[str]:
     """Take finished tasks out of sight, with their keys, hooks and counts. Their facts stay for `dig`."""
     lapsed = pen.connection.execute(SQL["lapsed"], (before, limit)).fetchall()
     these = (encode([n for n, *_ in lapsed]).decode(),)
-    counts = [(agent, tenant, owner, state, -1) for _, _, agent, tenant, owner, state in lapsed]
+    counts = [(*scope, state, -1, -decode_head(head).size) for _, _, *scope, state, head in lapsed]
     pen.write(
         [
             (SQL["bury"], these),
