@@ -71,6 +71,25 @@ def test_an_allowed_webhook_address_that_is_none_is_refused_by_its_variable(
     assert hint in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("setting", "value", "words"),
+    [
+        ("push_total", "0", "push_total: Expected more than 0; to send none, set push = false."),
+        ("push_per_receiver", "0", "push_per_receiver: Expected more than 0"),
+        ("push_timeout", "0s", "push_timeout: Expected more than 0"),
+        ("push_proxy", "proxy.internal:3128", "push_proxy: Expected an address such as http://proxy.internal:3128"),
+        ("push_proxy", "socks5://proxy.internal", "push_proxy: Expected an address"),
+        ("push_proxy", "http://me:secret@proxy.internal", "without a password"),
+        ("push_ca_file", "none.pem", "push_ca_file: There is no file none.pem."),
+    ],
+)
+def test_what_would_send_nothing_is_refused_by_its_settings_name(setting: str, value: str, words: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        values(resolve({setting: value}, environ={}))
+    assert words in str(refused.value) and "secret" not in str(refused.value)
+    values(resolve({"push_proxy": "http://proxy.internal:3128"}, environ={}))
+
+
 def test_loopback_receivers_are_a_setting_of_their_own() -> None:
     closed, local = addresses(resolve({}, environ={})), addresses(resolve({"push_allow_loopback": True}, environ={}))
     for url in ("http://127.0.0.1:9000/hook", "http://[::1]:9000/hook"):

@@ -99,6 +99,8 @@ def other_than(default: object) -> tuple[str, str, object]:
         return '"3KiB"', "3KiB", 3072
     if isinstance(default, int):
         return "7", "7", 7
+    if isinstance(default, tuple) and default and isinstance(default[0], Seconds):
+        return '["7m", 2]', "7m,2", (420.0, 2.0)
     if isinstance(default, tuple):
         return '["one", "two"]', "one,two", ("one", "two")
     if default in ("info", "auto"):

@@ -6,13 +6,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from dragoman.app import checks, wiring
+from dragoman.app import checks, pushing, wiring
 from dragoman.app.settings import NAMES, Settings
 from dragoman.app.sources import resolve
 from dragoman.app.units import Bytes, Seconds
 from dragoman.core.addresses import Guard
 from dragoman.engine.limits import Limits
 from dragoman.gateway.settings import GatewaySettings
+from dragoman.push.settings import PushSettings
 from dragoman.server.settings import ServerSettings
 from dragoman.store.memory import MemoryStore
 from dragoman.store.sqlite import SqliteStore
@@ -25,6 +26,7 @@ def test_the_parts_defaults_are_the_documented_ones() -> None:
     assert wiring.reading(Settings()) == WireSettings()
     assert wiring.door(Settings()) == GatewaySettings(hosts=("127.0.0.1",))
     assert checks.addresses(Settings()) == Guard()
+    assert pushing.outgoing(Settings()) == PushSettings()
 
 
 ELSEWHERE = {"port", "allow_public", "auth_callers", "store", "max_size", "cached_contexts"} | {
@@ -36,8 +38,14 @@ ELSEWHERE = {"port", "allow_public", "auth_callers", "store", "max_size", "cache
     "log_level",
     "log_format",
     "signing_keys",
+    "push",
+    "push_ca_file",
+    "push_interval",
+    "push_issuer",
+    "push_proxy",
+    "push_signed",
 }
-"""What is read where it is used: by the listener, the checks, the entrances, the store and the logs."""
+"""What is read where it is used: by the listener, the checks, the entrances, the store, the sender and the logs."""
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES) - ELSEWHERE))
@@ -54,11 +62,12 @@ def parts(settings: Settings) -> list[Any]:
             wiring.reading(settings),
             wiring.door(settings),
             checks.addresses(settings),
+            pushing.outgoing(settings),
         )
     ]
 
 
-CHOICES = {"profile": "proto", "mounts": "/a2a", "frames": "plain", "allowed_cidrs": "10.0.0.0/8"}
+CHOICES = {"profile": "proto", "mounts": "/a2a", "frames": "plain", "allowed_cidrs": "10.0.0.0/8", "retries": "2s"}
 
 
 def other_than(name: str) -> str:

@@ -52,8 +52,9 @@ async def test_every_interface_on_the_card_answers_in_its_binding_and_version() 
 
 @pytest.mark.proves("W-144")
 async def test_the_card_says_what_the_agent_can_do(modern: Speaker) -> None:
-    assert (await card(modern))["capabilities"]["streaming"] is True
-    async with serving(Stage(streaming=False)) as (stage, app):
+    able = (await card(modern))["capabilities"]
+    assert able["streaming"] is True and able["pushNotifications"] is True
+    async with serving(Stage(streaming=False), push=False) as (stage, app):
         still = Speaker(modern.version, modern.binding, stage, app)
         found = await card(still)
         assert found["capabilities"] == {

@@ -98,8 +98,9 @@ async def sending(
     await sender.start()
     try:
         yield sender
+        await sender.drain(grace)
     finally:
-        await sender.close(grace)
+        await sender.close()
 
 
 async def done(store: HookedStore, sender: Sender, seconds: float = 20) -> None:

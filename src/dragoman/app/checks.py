@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from ipaddress import ip_address, ip_network
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from dragoman.app.access import guarded
@@ -33,6 +34,7 @@ def values(settings: Settings) -> None:
             raise SettingsError(f"{settings.origin('mounts')}: Expected any of {', '.join(SEEDS)}, got {path!r}.")
     frames(settings)
     addresses(settings)
+    sending(settings)
     for proxy in settings.server.trusted_proxies:
         try:
             ip_network(proxy, strict=False)
@@ -72,6 +74,25 @@ def addresses(settings: Settings) -> Guard:
             raise SettingsError(f"{settings.origin(name)}: {error}.") from None
     networks = push.allowed_cidrs + (LOOPBACK if push.allow_loopback else ())
     return guard(push.allowed_hosts, networks, secure=push.https_only)
+
+
+def sending(settings: Settings) -> None:
+    """How webhooks are sent. Raises SettingsError for what would send none."""
+    push = settings.push
+    for name in ("total", "per_receiver", "timeout"):
+        if not getattr(push, name):
+            raise SettingsError(
+                f"{settings.origin(f'push_{name}')}: Expected more than 0; to send none, set push = false."
+            )
+    if push.proxy:
+        split = urlsplit(push.proxy)
+        if split.scheme != "http" or not split.hostname or split.path.strip("/") or split.query or "@" in split.netloc:
+            raise SettingsError(
+                f"{settings.origin('push_proxy')}: Expected an address such as http://proxy.internal:3128, "
+                "without a password."
+            )
+    if push.ca_file and not Path(push.ca_file).expanduser().is_file():
+        raise SettingsError(f"{settings.origin('push_ca_file')}: There is no file {push.ca_file}.")
 
 
 def reach(settings: Settings, names: Iterable[str] | None = None) -> None:

@@ -25,7 +25,7 @@ HITL = Extension(
 
 class Preset(Struct, frozen=True, kw_only=True):
     """`primary` is the path and the version the card names first; `text` replaces the demo agent's words, `extensions`
-    are declared whoever is served."""
+    are declared whoever is served. `push` says whether the system has webhooks."""
 
     port: int
     mounts: tuple[str, ...] = ()
@@ -33,11 +33,12 @@ class Preset(Struct, frozen=True, kw_only=True):
     text: Mapping[str, Any] = {}
     transitions: bool = False
     extensions: tuple[Extension, ...] = ()
+    push: bool = True
 
     @property
     def defaults(self) -> dict[str, Any]:
         """Settings, for where nobody says otherwise."""
-        return {"port": self.port, "mounts": self.mounts}
+        return {"port": self.port, "mounts": self.mounts, **({} if self.push else {"push": False})}
 
 
 def _coding() -> dict[str, Any]:
@@ -69,7 +70,12 @@ def _coding() -> dict[str, Any]:
 PRESETS: Mapping[str, Preset] = {
     "official": Preset(port=8000),
     "coding-agent": Preset(
-        port=41242, mounts=("/a2a/jsonrpc",), primary=("/a2a/jsonrpc", "0.3"), text=_coding(), transitions=True
+        port=41242,
+        mounts=("/a2a/jsonrpc",),
+        primary=("/a2a/jsonrpc", "0.3"),
+        text=_coding(),
+        transitions=True,
+        push=False,
     ),
     "cortex": Preset(port=4220, mounts=("/a2a",), primary=("/a2a", "1.0"), text={"skills": DEFAULTS}, transitions=True),
     "simple": Preset(port=9292),
@@ -98,27 +104,33 @@ PRESETS: Mapping[str, Preset] = {
 }
 
 
-def dress(agents: Mapping[str, Agent], profile: str, *, demo: bool) -> dict[str, Agent]:
-    """The agents, the first of them with the profile's card."""
-    if not profile:
-        return dict(agents)
-    preset = PRESETS[profile]
-    (slug, first), *others = agents.items()
-    return {slug: Dressed(first, preset, preset.text if demo else {}), **dict(others)}
+def dress(agents: Mapping[str, Agent], profile: str, *, push: bool, demo: bool) -> dict[str, Agent]:
+    """The agents with what their cards say beside their own words: whether there are webhooks, and, on the first one,
+    what the profile adds."""
+    found: dict[str, Agent] = {}
+    for slug, agent in agents.items():
+        shown = replace(agent.profile, push=push)
+        if profile and not found:
+            shown = _shown(shown, PRESETS[profile], demo)
+        found[slug] = agent if shown == agent.profile else Dressed(agent, shown)
+    return found
+
+
+def _shown(own: Profile, preset: Preset, demo: bool) -> Profile:
+    return replace(
+        own,
+        transitions=preset.transitions or own.transitions,
+        extensions=(*own.extensions, *(each for each in preset.extensions if each not in own.extensions)),
+        **(preset.text if demo else {}),
+    )
 
 
 class Dressed:
     """An agent behind another card."""
 
-    def __init__(self, agent: Agent, preset: Preset, text: Mapping[str, Any]) -> None:
+    def __init__(self, agent: Agent, profile: Profile) -> None:
         self._agent = agent
-        profile = agent.profile
-        self.profile: Profile = replace(
-            profile,
-            transitions=preset.transitions or profile.transitions,
-            extensions=(*profile.extensions, *(each for each in preset.extensions if each not in profile.extensions)),
-            **text,
-        )
+        self.profile = profile
 
     def route(self, message: Message, metadata: dict[str, Any] | None) -> Route:
         return self._agent.route(message, metadata)

@@ -121,10 +121,22 @@ class SigningSettings(Struct, frozen=True, kw_only=True):
 
 
 class PushSettings(Struct, frozen=True, kw_only=True):
+    enabled: bool = True
     allowed_hosts: tuple[str, ...] = ()
     allowed_cidrs: tuple[str, ...] = ()
     allow_loopback: bool = False
     https_only: bool = False
+    interval: Seconds = Seconds(1.5)
+    timeout: Seconds = Seconds(15)
+    retries: tuple[Seconds, ...] = (Seconds(1), Seconds(3), Seconds(9))
+    retry_429: bool = False
+    longest_wait: Seconds = Seconds(600)
+    total: int = 512
+    per_receiver: int = 16
+    signed: bool = True
+    issuer: str = ""
+    proxy: str = ""
+    ca_file: str = ""
 
 
 class AuthSettings(Struct, frozen=True, kw_only=True):
@@ -225,8 +237,8 @@ SECTIONS: dict[str, type[Struct]] = {
 
 def flat(section: str, key: str) -> str:
     """A setting's name outside the file, where sections don't exist."""
-    if (section, key) == ("store", "url"):
-        return "store"
+    if (section, key) in (("store", "url"), ("push", "enabled")):
+        return section
     return f"{section.removesuffix('s')}_{key}" if section in ("auth", "log", "limits", "signing", "push") else key
 
 

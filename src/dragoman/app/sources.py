@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast, get_type_hints
+from typing import Any, cast, get_origin, get_type_hints
 
 import msgspec
 
@@ -208,7 +208,7 @@ def _take(name: str, value: Any, origin: str, values: dict[str, Any], origins: d
     """One value from one source, checked. Text from outside a file says numbers, booleans and lists in words."""
     section, key = NAMES[name]
     kind = _kinds(section)[key]
-    if text and kind == tuple[str, ...]:
+    if text and get_origin(kind) is tuple:
         value = tuple(item.strip() for item in value.split(",") if item.strip())
     try:
         values[name] = msgspec.convert(value, kind, strict=not text, dec_hook=read_unit)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from dragoman.app import checks
+from dragoman.app import checks, pushing
 from dragoman.app.access import Access
 from dragoman.app.loading import is_agent, slug_of, take
 from dragoman.app.profiles import PRESETS, dress
@@ -13,14 +13,13 @@ from dragoman.app.signing import signer
 from dragoman.app.stores import MemoryChoice, choose
 from dragoman.app.system import SortedIds, SystemClock
 from dragoman.bus.local import LocalBus
-from dragoman.client.resolver import SystemResolver
 from dragoman.engine.engine import Engine
 from dragoman.engine.limits import Limits
 from dragoman.gateway.gateway import Gateway
 from dragoman.gateway.settings import GatewaySettings
 from dragoman.model.tasks import Scope, Task
-from dragoman.ports import Agent, HookedStore, Screen
-from dragoman.push.screen import AddressScreen
+from dragoman.ports import Agent, HookedStore
+from dragoman.push.sender import DRAIN_SECONDS
 from dragoman.server.asgi import Site
 from dragoman.server.settings import ServerSettings
 from dragoman.wire.settings import WireSettings
@@ -62,10 +61,16 @@ def store(settings: Settings) -> HookedStore:
             max_tasks=settings.store.cached_tasks,
             max_contexts=settings.store.cached_contexts,
             ttl=settings.store.cached_for.ms,
+            calm_interval=settings.push.interval.ms,
         )
     from dragoman.store.sqlite import SqliteStore
 
-    return SqliteStore(choice.path, synchronous=choice.synchronous, max_bytes=settings.store.max_size)
+    return SqliteStore(
+        choice.path,
+        synchronous=choice.synchronous,
+        max_bytes=settings.store.max_size,
+        calm_interval=settings.push.interval.ms,
+    )
 
 
 def _forgetful(settings: Settings) -> bool:
@@ -159,19 +164,15 @@ def reading(settings: Settings) -> WireSettings:
     )
 
 
-def screen(settings: Settings) -> Screen:
-    return AddressScreen(checks.addresses(settings), SystemResolver())
-
-
 class Works:
     """The running parts, with one life: start before the first request, drain while requests still run, close last."""
 
     def __init__(self, agents: Mapping[str, Agent], settings: Settings, *, demo: bool = False) -> None:
-        agents = dress(agents, settings.server.profile, demo=demo)
+        agents = dress(agents, settings.server.profile, push=settings.push.enabled, demo=demo)
         clock = SystemClock()
         self._agents = agents
         self._access = Access(settings, {slug: agent.profile for slug, agent in agents.items()}, clock)
-        kept = store(settings)
+        kept, signing, wire = store(settings), signer(settings), reading(settings)
         self._engine = Engine(
             store=kept,
             bus=LocalBus(),
@@ -180,20 +181,26 @@ class Works:
             ids=SortedIds(),
             limits=limits(settings),
             hooks=kept,
-            screen=screen(settings),
+            screen=pushing.screen(settings),
         )
+        self._sender = pushing.sender(settings, kept, self._engine.look, wire, signing)
+        self._local = pushing.local(settings, kept)
         gateway = Gateway(
             engine=self._engine,
             agents=agents,
             settings=door(settings),
             entrances=self._access.entrances,
-            signer=signer(settings),
+            signer=signing,
         )
-        self.site = Site(gateway=gateway, settings=serving(settings), wire=reading(settings))
+        self.site = Site(gateway=gateway, settings=serving(settings), wire=wire)
 
     async def start(self) -> None:
         self._access.open()
         await self._engine.start()
+        if self._sender is not None:
+            await self._sender.start()
+        if self._local is not None:
+            await self._local.open()
 
     def reload(self) -> None:
         """Read again what may change while we serve: callers, and keys of issuers."""
@@ -202,11 +209,17 @@ class Works:
     async def drain(self, seconds: float) -> None:
         self.site.readiness.stage = "stopping"
         await self._engine.drain(seconds)
+        if self._sender is not None:
+            await self._sender.drain(min(seconds, DRAIN_SECONDS))
 
     async def resume(self, scope: Scope, task_id: str) -> Task:
         return (await self._engine.resume(scope, task_id)).task
 
     async def close(self) -> None:
+        if self._local is not None:
+            await self._local.close()
+        if self._sender is not None:
+            await self._sender.close()
         await self._engine.close()
         await self._access.close()
         for agent in self._agents.values():

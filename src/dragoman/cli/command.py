@@ -10,6 +10,7 @@ SUBCOMMANDS = {
     "auth": ("dragoman.cli.auth", "Make tokens for callers, and the hashes their file holds."),
     "card": ("dragoman.cli.card", "Make keys, sign agent cards and check their signatures."),
     "config": ("dragoman.cli.config", "Show the settings in effect and where each came from."),
+    "push": ("dragoman.cli.push", "Webhooks that could not be delivered: list, show, resend."),
     "serve": ("dragoman.cli.serve", "Serve an agent: module:attribute, file.py or file.py:attribute."),
 }
 

@@ -169,6 +169,15 @@ class Engine:
             raise TaskNotFound(op.id)
         return trimmed(seen, op.history_length)
 
+    async def look(self, scope: Scope, id: str) -> View | None:
+        """A task as it stands, for who tells others of it; None when it is gone. A very large one comes without what
+        it made: nothing that is told has room for it."""
+        head = await self._store.find(scope, id)
+        if head is None or head.size <= 4 * self._limits.snapshot_bytes:
+            return await self._lives.view(scope, id)
+        loaded = await self._store.load(scope, head.uid)
+        return view(loaded, partial=True) if loaded is not None else None
+
     async def list(self, call: Call, op: ListTasks) -> TaskPage:
         size = 50 if op.page_size is None else op.page_size
         try:

@@ -27,7 +27,7 @@ AT_ONCE = 256  # deliveries asked for in one question
 BYTES = 64 * 1024 * 1024  # of bodies that come with deliveries tried before; with more, no others are asked for
 PAUSE = 0.005  # between two questions
 TROUBLE_SECONDS = 1.0  # before asking again a store that failed
-CLOSE_SECONDS = 2.0
+DRAIN_SECONDS = 2.0
 
 
 class Sender:
@@ -67,12 +67,16 @@ class Sender:
         self._unlisten = self._hooks.listen_deliveries(self._wake.set)
         self._taking = asyncio.create_task(self._take())
 
-    async def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Give what is due now this long to leave. The rest is put back, and made when the process comes back."""
+    async def drain(self, seconds: float = DRAIN_SECONDS) -> None:
+        """Give what is due now this long to leave; who hangs gets no longer."""
         if self._taking is not None:
             self._quiet.clear()
             self._wake.set()
             await _within(seconds, self._quiet.wait())
+
+    async def close(self) -> None:
+        """Stop. What is under way is put back, and made when the process comes back."""
+        if self._taking is not None:
             await self._stop(self._taking)
             self._taking = None
         await self._poster.close()
@@ -81,9 +85,9 @@ class Sender:
         if self._unlisten is not None:
             self._unlisten()
         await _cancelled(taking, *self._attempts)
-        if self._writing is not None:
-            await _within(TROUBLE_SECONDS, asyncio.shield(self._writing))
-            await _cancelled(self._writing)
+        if (writing := self._writing) is not None:
+            await _within(TROUBLE_SECONDS, asyncio.shield(writing))
+            await _cancelled(writing)
         self._hooks.put_back([*self._under_way, *(outcome.id for outcome in self._ended)])
         self._under_way.clear()
 

@@ -23,6 +23,3 @@ class PushSettings(Struct, frozen=True, kw_only=True):
 
     per_receiver: int = 16
     """Attempts under way at once to one receiver that answers quickly. Others get less."""
-
-    issuer: str = "dragoman"
-    """Who signed webhooks say they are from."""
