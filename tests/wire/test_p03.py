@@ -220,6 +220,8 @@ class TestReading:
             {"config": {"url": "u", "id": "h-1"}},
             {"taskId": "other", "pushNotificationConfig": {"url": "u", "id": "h-1"}},
             {"url": "u", "id": "h-1"},
+            {"config": {"url": "u", "id": "h-1", "token": "", "authentication": {}}},
+            {"config": {"url": "u", "id": "h-1", "authentication": {"schemes": [], "credentials": ""}}},
         ],
     )
     def test_a_push_config_comes_in_many_wrappings(self, body: object) -> None:

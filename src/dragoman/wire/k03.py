@@ -207,26 +207,27 @@ message = record(
 )
 
 
-def _build_authentication(schemes: tuple[str, ...], credentials: str = "") -> dict[str, str]:
+def _build_authentication(schemes: tuple[str, ...] = (), credentials: str = "") -> dict[str, str] | None:
     """The model keeps one scheme, the first: that is the one a sender would try."""
+    if not schemes:
+        return None
     return {"scheme": schemes[0], **({"credentials": credentials} if credentials else {})}
 
 
-push = record(
-    PushConfig,
-    Field("id", "id", ident),
-    Field("url", "url", text, required=True),
-    Field("token", "token", text),
-    Field(
-        "authentication",
-        "authentication",
-        record(
-            _build_authentication,
-            Field("schemes", "schemes", many(text), required=True),
-            Field("credentials", "credentials", text),
-        ),
-    ),
-)
+def push_reader(*, schemes: bool) -> Read:
+    """`schemes` says whether an authentication has to name any."""
+    named = Field("schemes", "schemes", many(text), required=schemes)
+    authentication = record(_build_authentication, named, Field("credentials", "credentials", text))
+    return record(
+        PushConfig,
+        Field("id", "id", ident),
+        Field("url", "url", text, required=True),
+        Field("token", "token", text),
+        Field("authentication", "authentication", authentication),
+    )
+
+
+push = push_reader(schemes=True)
 history = Field("history_length", "historyLength", integer(0))
 
 

@@ -311,6 +311,8 @@ def _build_configuration(blocking: bool = False, **found: Any) -> Configuration:
     return Configuration(return_immediately=not blocking, **found)
 
 
+# ProtoJSON writes what is empty or leaves it out: an authentication without anything in it is none.
+_push_inside = k03.push_reader(schemes=False)
 _configuration = record(
     _build_configuration,
     Field("accepted_output_modes", "acceptedOutputModes", many(text)),
@@ -319,7 +321,7 @@ _configuration = record(
     Field(
         "task_push_notification_config",
         "pushNotification",
-        k03.push,
+        _push_inside,
         also=("push_notification_config", "pushNotificationConfig"),
     ),
     Field("idempotency_key", "idempotencyKey", ident),
@@ -343,7 +345,7 @@ def _create_push(sheet: Sheet, value: Any, path: str) -> CreatePush | None:
         name = next((name for name in names if isinstance(inner.get(name), dict)), None)
         if name is not None:
             place, inner = f"{place}.{name}".lstrip("."), cast("JsonObject", inner[name])
-    config = cast("PushConfig | None", k03.push(sheet, inner, place))
+    config = cast("PushConfig | None", _push_inside(sheet, inner, place))
     named = body.get("configId") or body.get("config_id") or ""
     return config and CreatePush(
         config=msgspec.structs.replace(
