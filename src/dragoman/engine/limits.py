@@ -27,6 +27,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     cache_ms: int = 3_600_000
     page_bytes: int = 33_554_432  # a list's page ends with the task that makes it this large
     batch: int = 256  # entries a reader is handed at a time
+    block_ms: int = 250  # a handler that keeps the event loop to itself for longer is reported
     hold_ms: int = 0  # longest a blocking send waits; 0: as long as its client stays
     parked_ms: int = 30 * 86_400_000  # a question nobody answers fails the task after this
     retention_ms: int = 86_400_000  # finished tasks are deleted after this

@@ -19,6 +19,7 @@ from dragoman.core.weights import weigh
 from dragoman.engine.background import Background
 from dragoman.engine.limits import Limits
 from dragoman.engine.live import Live, Lives
+from dragoman.engine.pace import Pace
 from dragoman.model.errors import (
     AgentError,
     Conflict,
@@ -49,7 +50,7 @@ class TooManyHeld(AgentError):
 class Means:
     """What all turns of a process work with."""
 
-    __slots__ = ("background", "clock", "draining", "held", "ids", "limits", "lives", "replica", "store")
+    __slots__ = ("background", "clock", "draining", "held", "ids", "limits", "lives", "pace", "replica", "store")
 
     def __init__(
         self,
@@ -68,6 +69,7 @@ class Means:
         self.limits = limits
         self.replica = replica
         self.background = background
+        self.pace = Pace(limits.block_ms / 1000)
         self.held = 0  # questions that wait in memory
         self.draining = False  # nothing may wait in memory any more
 
@@ -167,7 +169,7 @@ class Run:
         if self._stop:
             return self._stopped()
         try:
-            await self._agent.run(self.route, self)
+            await self._means.pace.watched(self._agent.run(self.route, self), self.route.skill)
         except Parked:
             return None, (), None
         except asyncio.CancelledError:

@@ -331,7 +331,8 @@ class Sending:
         handle = DirectTurn(call, op, message, route, turns.clock)
         try:
             async with asyncio.timeout(route.timeout_ms / 1000 if route.timeout_ms else None):
-                reply = await turns.agent(call.scope.agent).reply(route, handle)
+                work = turns.agent(call.scope.agent).reply(route, handle)
+                reply = await turns.pace.watched(work, route.skill)
         except CallerError:
             raise
         except Exception as error:

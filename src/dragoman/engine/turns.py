@@ -64,6 +64,7 @@ class Turns:
         self.replica = replica
         self.background = Background()
         self._means = Means(store, lives, clock, ids, limits, replica, self.background)
+        self.pace = self._means.pace
         self._agents = agents
         self.runs: set[Run] = set()
         self._queues: dict[Context, deque[Waiting]] = {}
