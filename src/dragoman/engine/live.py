@@ -300,13 +300,16 @@ class Lives:
 
     def overtake(self, live: Live, head: Head) -> None:
         """Somebody else moved the task: nothing cached about it holds any more."""
-        if head.seq > live.head.seq:
-            live.fold = None
-            live.entries, live.base, live.tail = [], head.seq, 0
-            self._bus.ring(head.uid)
-        elif head.version <= live.head.version:
+        moved = head.seq > live.head.seq
+        if not moved and head.version <= live.head.version:
             return
         live.head = head
+        if moved:
+            live.fold = None
+            live.entries, live.base, live.tail = [], head.seq, 0
+            if head.settled:
+                _release(live)
+            self._bus.ring(head.uid)
 
     def wake(self) -> None:
         """Let everybody who waits for a task to settle look again."""

@@ -261,7 +261,14 @@ class Run:
         source = entry.fact
         assert isinstance(source, Received), "the inbox holds messages"
         fact = lifecycle.started(now, means.ids.uid(), live.head.epoch + 1, of=entry.seq, took=1, replica=means.replica)
-        await means.lives.append(live, (*ahead, fact), self._guard, weight + 60)
+        try:
+            await means.lives.append(live, (*ahead, fact), self._guard, weight + 60)
+        except OutcomeUnknown:
+            head = await means.store.head(self.scope, self.uid)
+            if head is None or head.turn != fact.turn:
+                raise
+            means.lives.overtake(live, head)
+            await means.lives.folded(live)
         live.inbox.pop(0)
         self._following = source
 
@@ -279,7 +286,10 @@ class Run:
 
     async def _ended_after_all(self) -> bool:
         head = await self._means.store.head(self.scope, self.uid)
-        return head is None or head.terminal or head.epoch != self._guard.epoch
+        if head is None:
+            return True
+        self._means.lives.overtake(self._live, head)
+        return head.terminal or head.epoch != self._guard.epoch
 
     # --- the buffer
 
