@@ -26,6 +26,7 @@ async def reply(agent: Agent, message: Message | str = "hi") -> Message:
     return await agent.reply(agent.route(message, None), Handle(message))
 
 
+@pytest.mark.proves("S-12-1")
 async def test_a_card_is_made_of_names_docstrings_and_words() -> None:
     provider = Provider(organization="O", url="https://o.test")
     agent = Agent(
@@ -75,6 +76,7 @@ def test_a_description_is_never_empty() -> None:
     assert agent.profile.skills[0].description == "Nothing"
 
 
+@pytest.mark.proves("S-12-6")
 def test_input_modes_are_enforced_once_the_author_names_them() -> None:
     agent = Agent("Desk", input_modes=["text/plain"])
     agent.skill(input_modes=["image/png", "text/plain"])(nothing)
@@ -150,12 +152,14 @@ def test_a_route_carries_how_the_turn_is_to_be_run() -> None:
     )
 
 
+@pytest.mark.proves("D-6-4", "S-12-3")
 def test_the_only_skill_takes_everything_whatever_the_message_names() -> None:
     agent = Agent("Desk")
     agent.skill(nothing)
     assert agent.route(said("hi", metadata={"skill": "unknown"}), None).skill == "nothing"
 
 
+@pytest.mark.proves("D-6-4")
 def test_metadata_of_message_or_request_names_the_skill() -> None:
     agent = Agent("Desk")
     agent.skill(id="a")(nothing)
@@ -172,6 +176,7 @@ def test_metadata_of_message_or_request_names_the_skill() -> None:
         Agent("Empty").route(said("hi"), None)
 
 
+@pytest.mark.proves("D-6-4", "S-12-3")
 def test_the_authors_router_decides_where_the_message_names_no_known_skill() -> None:
     agent = Agent("Desk")
     agent.skill(id="a")(nothing)

@@ -61,6 +61,7 @@ async def outcome(function: Any, *content: Any) -> Any:
     return turn.artifacts[0].parts[0].data
 
 
+@pytest.mark.proves("D-6-3")
 async def test_a_data_part_fills_the_arguments_with_their_types() -> None:
     async def order(
         turn: Turn,
@@ -81,6 +82,7 @@ async def test_a_data_part_fills_the_arguments_with_their_types() -> None:
 async def order(lines: list[Line], point: Point, where: Address | None = None, colour: Colour = Colour.RED) -> None: ...
 
 
+@pytest.mark.proves("D-6-3")
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
@@ -244,6 +246,7 @@ def test_signatures_no_message_can_fill_are_refused_at_once_in_words_for_the_aut
         skill(unsendable)
 
 
+@pytest.mark.proves("D-6-3")
 def test_input_schemas_say_what_is_required_and_what_is_allowed() -> None:
     schema, output = skill(order).schemas("order")
     assert output is None
@@ -255,6 +258,7 @@ def test_input_schemas_say_what_is_required_and_what_is_allowed() -> None:
     assert schema["$defs"]["Colour"]["enum"] == ["blue", "red"]
 
 
+@pytest.mark.proves("D-6-3")
 def test_output_schemas_come_from_the_return_hint() -> None:
     from collections.abc import AsyncIterator
 

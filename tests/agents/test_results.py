@@ -25,6 +25,7 @@ class Point:
     x: int
 
 
+@pytest.mark.proves("D-6-1")
 @pytest.mark.parametrize(
     ("result", "part"),
     [
@@ -61,6 +62,7 @@ async def test_returning_nothing_completes_without_an_artifact() -> None:
     assert turn.log == []
 
 
+@pytest.mark.proves("D-6-1")
 async def test_a_list_of_parts_is_one_artifact_and_a_list_of_artifacts_several() -> None:
     agent = Agent("a")
 
@@ -78,6 +80,7 @@ async def test_a_list_of_parts_is_one_artifact_and_a_list_of_artifacts_several()
     assert [each.artifact_id for each in two.artifacts] == ["23456789-1", "two"]
 
 
+@pytest.mark.proves("S-4-21")
 @pytest.mark.parametrize("answer", [Reply("done", {"n": 1}), Message(parts=(Part(text="done"), Part(data={"n": 1})))])
 async def test_a_returned_reply_or_message_becomes_the_last_status_message(answer: Any) -> None:
     agent = Agent("a")
@@ -102,6 +105,7 @@ async def test_what_cannot_be_sent_is_an_error_that_says_what_can() -> None:
         await run(agent)
 
 
+@pytest.mark.proves("S-12-7")
 async def test_plain_yields_grow_one_artifact_and_an_empty_last_chunk_closes_it() -> None:
     agent = Agent("a")
 
@@ -119,6 +123,7 @@ async def test_plain_yields_grow_one_artifact_and_an_empty_last_chunk_closes_it(
     assert turn.artifacts[2].parts == (Part(data={"three": 3}),)
 
 
+@pytest.mark.proves("D-6-1")
 async def test_a_yielded_artifact_stands_alone_and_a_yielded_message_is_said() -> None:
     agent = Agent("a")
 

@@ -21,6 +21,7 @@ async def until(event: threading.Event) -> None:
     assert await asyncio.to_thread(event.wait, WAIT)
 
 
+@pytest.mark.proves("D-6-7")
 async def test_as_many_run_at_once_as_there_are_slots_and_the_rest_wait_in_order() -> None:
     threads = Threads(2)
     go = threading.Event()
@@ -41,6 +42,7 @@ async def test_as_many_run_at_once_as_there_are_slots_and_the_rest_wait_in_order
     assert (threads.busy, sorted(order)) == (0, [0, 1, 2, 4])
 
 
+@pytest.mark.proves("S-4-16")
 async def test_a_cancelled_turn_leaves_at_once_but_its_slot_stays_counted_until_the_thread_returns() -> None:
     agent = Agent("a", threads=1)
     started, release, refused = threading.Event(), threading.Event(), threading.Event()

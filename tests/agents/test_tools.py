@@ -28,6 +28,7 @@ def skills(*tools: Any, **words: Any) -> dict[str, Any]:
     return {skill.id: skill for skill in Agent.from_tools(tools, run=loop, **words).profile.skills}
 
 
+@pytest.mark.proves("D-6-9")
 def test_each_tool_is_a_skill_in_its_own_words() -> None:
     found = skills(
         web_search, Tool(name="read_iCal_feed", description="Reads a calendar.", capabilities=("files", "net"))

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import inspect
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
@@ -26,6 +27,7 @@ class City(msgspec.Struct):
     people: int = 0
 
 
+@pytest.mark.proves("D-6-2")
 async def test_a_turn_shows_the_message_and_who_asks() -> None:
     agent = Agent("a")
     seen: list[Any] = []
@@ -42,6 +44,7 @@ async def test_a_turn_shows_the_message_and_who_asks() -> None:
     assert seen[5:] == ["task", "context", "anna", ("urn:x",), 1, False, None, (message,), 3, "m1"]
 
 
+@pytest.mark.proves("D-6-2")
 async def test_a_deadline_is_a_moment_in_utc() -> None:
     handle = Handle(said("x"))
     handle.deadline = 1_800_000_000_500
@@ -56,6 +59,7 @@ async def test_a_deadline_is_a_moment_in_utc() -> None:
     assert seen == [datetime(2027, 1, 15, 8, 0, 0, 500_000, UTC)]
 
 
+@pytest.mark.proves("S-5-1")
 async def test_a_question_unwinds_the_handler_and_its_answer_comes_on_the_rerun() -> None:
     agent = Agent("a")
     closed: list[str] = []
@@ -125,6 +129,7 @@ async def test_require_auth_waits_for_a_message_or_for_something_else() -> None:
     assert outcomes == ["done", None]
 
 
+@pytest.mark.proves("S-5-9")
 async def test_a_step_runs_once_and_gives_back_its_type_both_times() -> None:
     agent = Agent("a")
     calls: list[Any] = []
@@ -286,3 +291,11 @@ async def test_sync_handlers_end_and_park_as_async_ones(word: str, state: TaskSt
     turn = await run(agent, answers=[said("yes")])
     assert turn.end[:2] == (state, (Part(text="no"),))
     assert not went_on
+
+
+@pytest.mark.proves("S-12-2")
+def test_what_is_awaited_and_what_is_not() -> None:
+    awaited = ("say", "ask", "step", "artifact", "require_auth", "reject", "fail")
+    assert all(inspect.iscoroutinefunction(getattr(Turn, name)) for name in awaited)
+    assert not inspect.iscoroutinefunction(Turn.usage)
+    assert not any(inspect.iscoroutinefunction(getattr(SyncTurn, name)) for name in (*awaited, "usage"))

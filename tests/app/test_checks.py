@@ -8,12 +8,19 @@ from dragoman.app.sources import resolve
 from dragoman.model.errors import AddressRefused
 
 
+@pytest.mark.proves("D-2-11")
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost", "LOCALHOST."])
 def test_loopback_needs_no_leave(host: str) -> None:
     assert loopback(host)
     reach(resolve({"host": host}, environ={}))
 
 
+@pytest.mark.proves("D-2-11")
+def test_nobody_listens_beyond_this_machine_unasked() -> None:
+    assert loopback(resolve({}, environ={}).server.host)
+
+
+@pytest.mark.proves("S-9-6")
 @pytest.mark.parametrize(
     "host", ["0.0.0.0", "::", "192.168.1.5", "example.com", "localhost.example.com", "127.0.0.1.nip.io"]
 )

@@ -121,3 +121,11 @@ def test_the_same_slug_twice_is_refused(here: Path) -> None:
 )
 def test_a_slug_is_made_of_a_name(name: str, slug: str) -> None:
     assert slug_of(name) == slug
+
+
+@pytest.mark.proves("S-1-7")
+@pytest.mark.parametrize("slug", ["a2a", "agents", "tasks", "v1", "a/b", "..", "a\r\nb", "x" * 65])
+def test_a_name_of_ours_is_no_slug(here: Path, slug: str) -> None:
+    (here / "named_agents.py").write_text(TWO)
+    with pytest.raises(SettingsError, match="No agent can be called"):
+        load_all([AgentSettings(target="named_agents.py:first", slug=slug)])

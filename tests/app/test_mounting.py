@@ -58,6 +58,7 @@ def heard(response: httpx2.Response) -> str:
     return response.json()["task"]["artifacts"][0]["parts"][0]["text"]
 
 
+@pytest.mark.proves("S-10-5")
 async def test_the_first_request_starts_it() -> None:
     async with serving() as app, calling(app) as client:
         assert not app.ready
@@ -65,6 +66,7 @@ async def test_the_first_request_starts_it() -> None:
         assert app.ready
 
 
+@pytest.mark.proves("S-10-5")
 async def test_many_first_requests_start_it_once() -> None:
     async with serving() as app, calling(app) as client:
         works = {id(each) for each in await asyncio.gather(*(app.start() for _ in range(10)))}
@@ -120,6 +122,7 @@ def _fastapi(app: Application, lifespan: Any) -> FastAPI:
     return host
 
 
+@pytest.mark.proves("S-10-6")
 @pytest.mark.parametrize("host", HOSTS, ids=["starlette", "fastapi"])
 async def test_mounted_it_answers_below_its_path_and_its_card_says_so(host: Callable[..., Any]) -> None:
     async with serving() as app, calling(host(app)) as client:
@@ -138,6 +141,7 @@ async def test_mounted_it_answers_below_its_path_and_its_card_says_so(host: Call
         assert (await client.get("/elsewhere")).status_code == 404
 
 
+@pytest.mark.proves("S-10-5")
 @pytest.mark.parametrize("host", HOSTS, ids=["starlette", "fastapi"])
 async def test_a_hosts_lifespan_may_be_ours(host: Callable[..., Any]) -> None:
     async with serving() as app:
@@ -148,6 +152,7 @@ async def test_a_hosts_lifespan_may_be_ours(host: Callable[..., Any]) -> None:
         assert not app.ready
 
 
+@pytest.mark.proves("S-4-2")
 async def test_a_stream_under_a_host_ends_with_the_task_and_a_client_that_leaves_stops_nothing() -> None:
     async with serving() as app:
         host = HOSTS[0](app)
@@ -161,6 +166,7 @@ async def test_a_stream_under_a_host_ends_with_the_task_and_a_client_that_leaves
             assert heard(await client.post("/desk/message:send", json=saying("again"))) == "Echo: again"
 
 
+@pytest.mark.proves("S-5-15")
 async def test_a_callback_route_of_the_host_resumes_a_task_that_waits_for_it() -> None:
     agent = echo()
 
@@ -217,6 +223,7 @@ async def test_a_dictionary_names_the_slugs() -> None:
     await app.stop()
 
 
+@pytest.mark.proves("S-9-7")
 async def test_the_rules_of_loopback_hold_under_a_host_too() -> None:
     async with serving() as app:
         async with calling(app, "http://evil.example") as client:
@@ -233,6 +240,7 @@ async def test_public_url_is_what_cards_say_and_its_host_is_answered_to() -> Non
         assert card["supportedInterfaces"][0]["url"] == "https://desk.example/a/"
 
 
+@pytest.mark.proves("S-10-5")
 async def test_drain_refuses_new_messages_and_says_it_is_not_ready() -> None:
     async with serving() as app, calling(app) as client:
         assert (await client.get("/readyz")).status_code == 200

@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from dragoman import Agent, Turn
 from dragoman.app.settings import SettingsError
 from dragoman.app.stores import MemoryChoice, SqliteChoice, choose
+from dragoman.testing import Client
 
 
+@pytest.mark.proves("S-12-4")
 @pytest.mark.parametrize(
     ("url", "choice"),
     [
@@ -27,6 +30,7 @@ def test_a_url_names_its_store(url: str, choice: object) -> None:
     assert choose(url) == choice
 
 
+@pytest.mark.proves("S-12-4")
 @pytest.mark.parametrize(
     ("url", "why"),
     [
@@ -55,3 +59,21 @@ def test_a_refusal_never_repeats_a_password() -> None:
 def test_a_home_folder_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ann")
     assert choose("~/tasks.db") == SqliteChoice(Path("/home/ann/tasks.db"))
+
+
+@pytest.mark.proves("S-12-5")
+@pytest.mark.anyio
+async def test_all_that_is_kept_is_in_one_file(tmp_path: Path) -> None:
+    agent = Agent("Keeps")
+
+    @agent.skill
+    async def ask(turn: Turn) -> None:
+        await turn.ask("?")
+
+    async with Client(agent, store=tmp_path / "kept.db", headers={"Idempotency-Key": "k"}) as client:
+        await client.send("x")
+        beside = {path.name for path in tmp_path.iterdir()} - {"kept.db"}
+        assert beside <= {"kept.db-wal", "kept.db-shm", "kept.db-lock"}, (
+            "what SQLite and its owner need while it is open"
+        )
+    assert {path.name for path in tmp_path.iterdir()} <= {"kept.db", "kept.db-lock"}

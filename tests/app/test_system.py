@@ -8,6 +8,7 @@ import pytest
 from dragoman.app.system import SortedIds, SystemClock
 
 
+@pytest.mark.proves("S-1-1")
 def test_ids_are_uuids_of_version_7_made_now() -> None:
     before = SystemClock().now()
     made = uuid.UUID(SortedIds().uid())
@@ -15,6 +16,7 @@ def test_ids_are_uuids_of_version_7_made_now() -> None:
     assert before <= made.int >> 80 <= SystemClock().now()
 
 
+@pytest.mark.proves("S-1-1")
 def test_ids_sort_in_the_order_they_were_made_and_never_repeat() -> None:
     ids = SortedIds()
     made = [ids.uid() for _ in range(20_000)]

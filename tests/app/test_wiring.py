@@ -20,6 +20,7 @@ from dragoman.store.sqlite import SqliteStore
 from dragoman.wire.settings import WireSettings
 
 
+@pytest.mark.proves("D-2-7")
 def test_the_parts_defaults_are_the_documented_ones() -> None:
     assert wiring.limits(Settings()) == Limits()
     assert wiring.serving(Settings()) == ServerSettings()

@@ -14,6 +14,7 @@ uids = st.text(min_size=1, max_size=40).filter(lambda text: text.isprintable())
 times = st.integers(0, 2**53)
 
 
+@pytest.mark.proves("S-2-3")
 @given(uids, st.integers(0, 10**18 - 1))
 def test_a_cursor_round_trips(uid: str, seq: int) -> None:
     assert position(cursor(uid, seq)) == (uid, seq)

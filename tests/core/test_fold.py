@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 import msgspec
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import UNSET
@@ -149,6 +150,7 @@ class TestSplitting:
 
 
 class TestChunks:
+    @pytest.mark.proves("S-2-19")
     def test_adjacent_text_chunks_become_one_part(self) -> None:
         (artifact,) = task(created(), chunk("a", append=False), chunk("b"), chunk("c")).artifacts
         assert said_in(artifact) == ["abc"]
@@ -157,6 +159,7 @@ class TestChunks:
         (artifact,) = task(created(), chunk("a", "b", append=False), chunk("c", "d")).artifacts
         assert said_in(artifact) == ["a", "bc", "d"]
 
+    @pytest.mark.proves("S-2-19")
     def test_text_of_another_kind_starts_a_part_of_its_own(self) -> None:
         def of(**members: object) -> Chunk:
             part = msgspec.structs.replace(Part(text="x"), **members)
@@ -258,6 +261,7 @@ class TestUsage:
         facts = (created(), started("one"), used(1, 0), used(2, 1), started("two"), used(3, 0))
         assert fold(*facts).usage == Usage(input_tokens=6, output_tokens=12)
 
+    @pytest.mark.proves("S-5-8")
     def test_a_rerun_counts_its_usage_once(self) -> None:
         facts = (created(), started("one"), used(1, 0), started("one", 2), used(1, 0), used(2, 1))
         assert fold(*facts).usage == Usage(input_tokens=3, output_tokens=6)

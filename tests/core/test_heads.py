@@ -73,6 +73,7 @@ class TestMoving:
         moved = after(created(), started(), said(), started(epoch=2, attempt=2, reruns=1))
         assert (moved.turn_seq, moved.epoch, moved.attempt, moved.reruns) == (2, 2, 2, 1)
 
+    @pytest.mark.proves("S-2-15")
     def test_output_moves_the_number_but_not_the_version(self) -> None:
         before = after(created(), started())
         moved = advance(before, (said(), chunk("x"), stepped(), used()), 4)

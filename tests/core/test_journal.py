@@ -51,6 +51,7 @@ class TestQuestions:
         known = journal(started(), asked(0, "q"), started(attempt=2)).question(0, "q")
         assert known is not None and known.answer is None
 
+    @pytest.mark.proves("S-5-4")
     def test_another_question_in_its_place_is_a_changed_handler(self) -> None:
         with pytest.raises(HandlerChanged):
             journal(*self.ANSWERED).question(1, "other")
@@ -83,10 +84,12 @@ class TestQuestions:
 
 
 class TestSteps:
+    @pytest.mark.proves("S-5-6")
     def test_a_step_is_known_by_name_and_repetition(self) -> None:
         known = journal(started(), stepped("rate", 0, "d", 1), stepped("rate", 1, "d", 2))
         assert [getattr(known.step("rate", nth, "d"), "result", None) for nth in range(3)] == [1, 2, None]
 
+    @pytest.mark.proves("S-5-4")
     def test_other_arguments_are_a_changed_handler(self) -> None:
         with pytest.raises(HandlerChanged):
             journal(stepped("rate", 0, "d", 1)).step("rate", 0, "e")
@@ -97,6 +100,7 @@ class TestRestartingArtifacts:
         piece = chunk("x", n=0)
         assert journal(started()).restart(piece) is piece
 
+    @pytest.mark.proves("D-6-8")
     def test_an_artifact_cut_off_by_a_crash_is_begun_again_without_append(self) -> None:
         cut = journal(started(), chunk("one ", append=False, n=0), chunk("two", n=1), started(attempt=2))
         again = chunk("one ", append=False, n=0)

@@ -12,6 +12,7 @@ PNG = Part(raw=b"", media_type="Image/PNG; q=1")
 UNKNOWN = Part(url="https://example.com/x")
 
 
+@pytest.mark.proves("S-12-6")
 @pytest.mark.parametrize(
     ("accepts", "part"),
     [

@@ -26,6 +26,7 @@ async def asks(turn: TurnHandle) -> None:
     await chunk(turn, text_of(answer), append=False)
 
 
+@pytest.mark.proves("D-6-5")
 async def test_cancel_reaches_the_code_and_ends_the_task_and_its_streams() -> None:
     begun, reached = asyncio.Event(), asyncio.Event()
 
@@ -71,6 +72,7 @@ async def test_a_turn_stopped_before_its_first_step_ends_without_running(monkeyp
         assert state_of(view) is TaskState.CANCELED and texts(view) == [] and r.agent.runs == 0
 
 
+@pytest.mark.proves("S-4-13")
 async def test_cancel_after_completion_is_refused_and_changes_nothing() -> None:
     async def quick(turn: TurnHandle) -> None:
         pass
@@ -84,6 +86,7 @@ async def test_cancel_after_completion_is_refused_and_changes_nothing() -> None:
         assert await r.cancel(view.task.id, cancel_again=terminal) == view
 
 
+@pytest.mark.proves("D-6-5", "S-4-14")
 async def test_code_that_ignores_its_cancel_is_canceled_at_the_deadline() -> None:
     released = asyncio.Event()
 
@@ -105,6 +108,7 @@ async def test_code_that_ignores_its_cancel_is_canceled_at_the_deadline() -> Non
         assert texts(await r.get(view.task.id)) == []
 
 
+@pytest.mark.proves("S-4-15")
 async def test_a_parked_task_is_canceled_at_once() -> None:
     async with rig(asks) as r:
         view = await r.send()
@@ -139,6 +143,7 @@ async def crash(r: Rig) -> None:
     await asyncio.sleep(0)
 
 
+@pytest.mark.proves("D-2-6", "D-6-6")
 async def test_a_working_turn_is_failed_by_the_next_start() -> None:
     store = MemoryStore()
     async with rig(forever, store=store) as r:
@@ -156,6 +161,7 @@ async def test_a_working_turn_is_failed_by_the_next_start() -> None:
         assert texts(view) == ["begun"]
 
 
+@pytest.mark.proves("D-2-6")
 async def test_a_rerun_turn_restarts_the_artifact_it_had_begun() -> None:
     store = MemoryStore()
     async with rig(forever, store=store, on_restart="rerun") as r:
@@ -174,6 +180,7 @@ async def test_a_rerun_turn_restarts_the_artifact_it_had_begun() -> None:
         assert texts(view) == ["begun and ended"]
 
 
+@pytest.mark.proves("D-6-8")
 async def test_a_crash_after_an_answer_restarts_the_whole_artifact() -> None:
     store = MemoryStore()
     block = True
@@ -197,6 +204,7 @@ async def test_a_crash_after_an_answer_restarts_the_whole_artifact() -> None:
         assert texts(await r.settled(view.task.id, TaskState.COMPLETED)) == ["abc"]
 
 
+@pytest.mark.proves("S-5-10")
 async def test_a_turn_that_crashes_again_and_again_is_given_up() -> None:
     store = MemoryStore()
     id = ""
@@ -222,6 +230,7 @@ def broken(message: Message, metadata: dict[str, Any] | None) -> Route:
     raise LookupError("the author's router")
 
 
+@pytest.mark.proves("D-2-6")
 async def test_a_turn_whose_skill_cannot_be_chosen_any_more_fails_at_the_next_start_and_keeps_nobody_else(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -274,6 +283,7 @@ async def test_messages_in_the_inbox_survive_a_restart() -> None:
         assert texts(view)[-2:] == ["one", "two"]
 
 
+@pytest.mark.proves("D-5-6", "D-5-8")
 async def test_finished_tasks_are_deleted_after_their_retention_and_parked_ones_stay() -> None:
     clock = Clock()
     store = MemoryStore(clock=clock)
@@ -315,6 +325,7 @@ async def test_a_conversation_lasts_as_long_as_one_of_its_tasks() -> None:
     assert seen[-2:] == [[], ["ask", "?"]]
 
 
+@pytest.mark.proves("D-2-4")
 async def test_nothing_moves_a_terminal_task() -> None:
     emitted = asyncio.Event()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.core.cursors import cursor
+from dragoman.core.fold import view as fold
 from dragoman.engine.engine import Follow, Limits
 from dragoman.model.errors import Busy, InvalidParams, UnsupportedOperation
 from dragoman.model.facts import Chunk, Entry, StatusFact
@@ -36,6 +37,7 @@ def states(entries: Sequence[Entry]) -> list[TaskState | None]:
     return [e.fact.status.state for e in entries if isinstance(e.fact, StatusFact)]
 
 
+@pytest.mark.proves("S-2-5")
 async def test_a_stream_begins_with_the_task_and_ends_with_its_last_status() -> None:
     async with rig(chunks) as r:
         follow = await r.stream("3")
@@ -48,6 +50,7 @@ async def test_a_stream_begins_with_the_task_and_ends_with_its_last_status() -> 
         assert seqs == sorted(set(seqs)) and seqs[0] > follow.first.seq
 
 
+@pytest.mark.proves("S-2-8")
 async def test_a_stream_without_a_snapshot_starts_with_the_first_status() -> None:
     async with rig(chunks) as r:
         follow = await r.engine.stream(call(first=False), r.op("1"))
@@ -56,6 +59,7 @@ async def test_a_stream_without_a_snapshot_starts_with_the_first_status() -> Non
         assert states(entries)[0] is TaskState.WORKING
 
 
+@pytest.mark.proves("D-2-3", "S-2-9", "S-2-12")
 async def test_any_cursor_continues_exactly_after_it_also_after_the_end() -> None:
     async with rig(chunks) as r:
         follow = await r.stream("40")
@@ -67,6 +71,7 @@ async def test_any_cursor_continues_exactly_after_it_also_after_the_end() -> Non
             assert [e.seq for e in await rest(again)] == [e.seq for e in everything if e.seq > entry.seq]
 
 
+@pytest.mark.proves("D-2-9")
 async def test_a_slow_reader_is_served_from_the_log_and_misses_nothing() -> None:
     async with rig(chunks, limits=Limits(tail_facts=8, batch=5)) as r:
         follow = await r.stream("300")
@@ -75,7 +80,7 @@ async def test_a_slow_reader_is_served_from_the_log_and_misses_nothing() -> None
         assert bodies(entries) == "".join(f"{n} " for n in range(300))
 
 
-@pytest.mark.proves("W-081", "W-082", "W-083")
+@pytest.mark.proves("W-081", "W-082", "W-083", "S-2-23")
 async def test_many_readers_see_the_same_events_and_one_leaving_disturbs_nobody() -> None:
     gate = asyncio.Event()
 
@@ -93,6 +98,7 @@ async def test_many_readers_see_the_same_events_and_one_leaving_disturbs_nobody(
         assert seen[1][-1] is seen[2][-1], "one entry serves all readers, so it is encoded once"
 
 
+@pytest.mark.proves("S-2-13")
 async def test_a_finished_task_refuses_a_subscription_unless_the_dialect_answers_it() -> None:
     async with rig(chunks) as r:
         view = await r.send("1")
@@ -105,6 +111,7 @@ async def test_a_finished_task_refuses_a_subscription_unless_the_dialect_answers
         assert await rest(follow) == []
 
 
+@pytest.mark.proves("S-2-10")
 async def test_foreign_and_future_cursors_are_refused() -> None:
     async with rig(chunks) as r:
         view, other = await r.send("1"), await r.send("1")
@@ -113,6 +120,7 @@ async def test_foreign_and_future_cursors_are_refused() -> None:
                 await r.subscribe(view.task.id, bad)
 
 
+@pytest.mark.proves("S-2-14")
 async def test_a_send_with_a_cursor_resumes_the_same_message_and_starts_nothing() -> None:
     async with rig(chunks) as r:
         follow = await r.stream("5", message_id="m")
@@ -131,6 +139,7 @@ async def test_a_send_with_a_cursor_resumes_the_same_message_and_starts_nothing(
         assert (await r.list()).total == 1
 
 
+@pytest.mark.proves("S-2-14")
 async def test_a_waiting_send_with_a_cursor_waits_for_that_task_and_starts_nothing() -> None:
     gate = asyncio.Event()
 
@@ -149,6 +158,7 @@ async def test_a_waiting_send_with_a_cursor_waits_for_that_task_and_starts_nothi
         assert r.agent.runs == 1
 
 
+@pytest.mark.proves("S-2-14")
 async def test_a_send_whose_cursor_has_seen_everything_is_told_so_and_does_not_wait_for_ever() -> None:
     async with rig(chunks) as r:
         follow = await r.stream("1", message_id="m")
@@ -193,6 +203,7 @@ async def test_a_stream_closes_on_a_question_and_a_subscription_waits() -> None:
         assert bodies(await rest(watching)) == "yes"
 
 
+@pytest.mark.proves("S-6-2")
 async def test_a_stream_that_stays_over_a_question_ends_after_its_patience_however_long_it_waited_before() -> None:
     gate = asyncio.Event()
 
@@ -216,6 +227,7 @@ async def test_a_stream_that_stays_over_a_question_ends_after_its_patience_howev
         follow.close()
 
 
+@pytest.mark.proves("S-2-22")
 async def test_a_large_snapshot_leaves_bodies_out_and_replays_them() -> None:
     gate = asyncio.Event()
 
@@ -236,6 +248,7 @@ async def test_a_large_snapshot_leaves_bodies_out_and_replays_them() -> None:
         assert states(entries) == [TaskState.COMPLETED], "statuses folded into the snapshot do not come again"
 
 
+@pytest.mark.proves("S-2-13")
 async def test_a_large_finished_task_is_told_whole_and_then_the_stream_ends() -> None:
     async def large(turn: TurnHandle) -> None:
         for n in range(100):
@@ -255,6 +268,7 @@ async def test_a_large_finished_task_is_told_whole_and_then_the_stream_ends() ->
         assert bodies(await rest(follow)) == "x" * 10_000
 
 
+@pytest.mark.proves("D-2-5")
 async def test_a_snapshot_that_took_so_long_to_read_that_the_task_ended_is_the_whole_stream(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -284,6 +298,7 @@ async def test_a_snapshot_that_took_so_long_to_read_that_the_task_ended_is_the_w
         assert bodies(await rest(follow)) == "x" * 10_000
 
 
+@pytest.mark.proves("S-2-11")
 async def test_a_cursor_older_than_the_log_gets_the_task_as_it_is_and_goes_on_from_there(tmp_path: Path) -> None:
     """Facts before the checkpoint are gone, as they are once they are older than what the log is kept for."""
     path, gate = tmp_path / "log.db", asyncio.Event()
@@ -326,6 +341,61 @@ def forget(path: Path, uid: str, before: int) -> None:
         assert rows.rowcount > 0
 
 
+@pytest.mark.proves("D-5-5", "S-2-20", "S-2-21")
+@pytest.mark.parametrize(
+    ("limits", "span"),
+    [(Limits(span_facts=16, span_bytes=1 << 20), 16), (Limits(span_facts=1 << 20, span_bytes=500), 3)],
+)
+async def test_no_read_of_a_live_task_folds_more_than_a_span(limits: Limits, span: int) -> None:
+    """Checkpoints are taken while it works, by facts and by bytes."""
+    most = 0
+    go_on = asyncio.Event()
+
+    async def speaks(turn: TurnHandle) -> None:
+        for n in range(200):
+            await chunk(turn, f"{n:03} ", append=n > 0)
+            go_on.clear()
+            await go_on.wait()
+
+    async with rig(speaks, limits=limits) as r:
+        view = await r.begin()
+        seen = ""
+        while len(seen) < 800:
+            await asyncio.sleep(0)
+            go_on.set()
+            loaded = await r.store.load(SCOPE, view.uid)
+            assert loaded is not None
+            most = max(most, len(loaded.entries))
+            seen = "".join(texts(fold(loaded)))
+            assert "".join(f"{n:03} " for n in range(200)).startswith(seen), "and every read sees all of it"
+        assert 1 < most <= span + 2, "what is being written and what was written before its checkpoint"
+        assert len(await r.store.since(SCOPE, view.uid, 0, 1_000)) == 202, "the log itself stays whole"
+
+
+@pytest.mark.proves("S-2-24")
+async def test_what_a_live_task_keeps_in_memory_is_bounded() -> None:
+    most = 0
+    go_on = asyncio.Event()
+
+    async def speaks(turn: TurnHandle) -> None:
+        for n in range(300):
+            await chunk(turn, "x" * 100, append=n > 0)
+            if n % 5 == 0:
+                go_on.clear()
+                await go_on.wait()
+
+    async with rig(speaks, limits=Limits(tail_facts=20, span_facts=20)) as r:
+        follow = await r.stream()
+        while r.engine.turns.runs:
+            live = r.engine._lives.get(SCOPE, follow.ref.id)
+            assert live is not None
+            most = max(most, len(live.entries))
+            go_on.set()
+            await asyncio.sleep(0)
+        assert most <= 20 + 10
+        assert bodies(await rest(follow)) == "x" * 30_000, "what is not in memory comes from the log"
+
+
 async def test_long_artifacts_are_folded_span_by_span() -> None:
     async with rig(chunks, limits=Limits(span_facts=16, whole_bytes=100)) as r:
         view = await r.send("200")
@@ -337,6 +407,7 @@ async def test_long_artifacts_are_folded_span_by_span() -> None:
         assert texts(page.views[0]) == [wanted]
 
 
+@pytest.mark.proves("D-2-5", "S-10-3")
 async def test_draining_ends_streams_without_a_final_marker_and_refuses_new_messages() -> None:
     async def forever(turn: TurnHandle) -> None:
         await chunk(turn, "a", append=False)

@@ -51,6 +51,7 @@ class Gated:
         await chunk(turn, text_of(turn.message), append=False, id=turn.turn)
 
 
+@pytest.mark.proves("S-7-2")
 async def test_the_same_request_gets_the_same_task_and_another_body_under_its_key_an_error(stores: Stores) -> None:
     async with rig(echo, store=stores()) as r:
         one = await r.send("x", key="k", message_id="m")
@@ -61,6 +62,7 @@ async def test_the_same_request_gets_the_same_task_and_another_body_under_its_ke
         assert (await r.list()).total == 1
 
 
+@pytest.mark.proves("D-5-9")
 async def test_the_key_may_come_with_the_call_or_in_the_configuration(stores: Stores) -> None:
     async with rig(echo, store=stores()) as r:
         beside = Call(scope=SCOPE, idempotency_key="k")
@@ -68,6 +70,7 @@ async def test_the_key_may_come_with_the_call_or_in_the_configuration(stores: St
         assert await r.send("x", key="k", message_id="m") == one
 
 
+@pytest.mark.proves("S-7-2")
 async def test_the_hash_covers_the_configuration_and_the_metadata_too(stores: Stores) -> None:
     async with rig(echo, store=stores()) as r:
         await r.send("x", key="k", message_id="m")
@@ -75,12 +78,14 @@ async def test_the_hash_covers_the_configuration_and_the_metadata_too(stores: St
             await r.begin("x", key="k", message_id="m")
 
 
+@pytest.mark.proves("S-7-2")
 async def test_a_message_without_an_id_is_still_the_same_message(stores: Stores) -> None:
     async with rig(echo, store=stores()) as r:
         one = await r.send("x", key="k", message_id="")
         assert await r.send("x", key="k", message_id="") == one
 
 
+@pytest.mark.proves("S-7-1")
 async def test_keys_belong_to_agent_tenant_and_owner(stores: Stores) -> None:
     async with rig(echo, store=stores()) as r:
         ours = await r.send("x", key="k", message_id="m")
@@ -89,6 +94,7 @@ async def test_keys_belong_to_agent_tenant_and_owner(stores: Stores) -> None:
             assert not isinstance(theirs, Message) and theirs.task.id != ours.task.id
 
 
+@pytest.mark.proves("S-7-3")
 async def test_a_repeat_waits_for_the_running_task_and_starts_nothing(stores: Stores) -> None:
     works = Gated()
     async with rig(works, store=stores()) as r:
@@ -104,6 +110,7 @@ async def test_a_repeat_waits_for_the_running_task_and_starts_nothing(stores: St
         assert r.agent.runs == 1
 
 
+@pytest.mark.proves("S-7-4")
 async def test_a_streamed_repeat_begins_at_the_start_or_after_its_cursor(stores: Stores) -> None:
     async with rig(echo, store=stores()) as r:
         everything = await rest(await r.stream("x", key="k", message_id="m"))
@@ -115,6 +122,7 @@ async def test_a_streamed_repeat_begins_at_the_start_or_after_its_cursor(stores:
         assert r.agent.runs == 1
 
 
+@pytest.mark.proves("S-7-3")
 async def test_an_answer_that_comes_twice_answers_once_and_gets_its_task(stores: Stores) -> None:
     async with rig(asks, store=stores()) as r:
         id = (await r.send()).task.id
@@ -128,6 +136,7 @@ async def test_an_answer_that_comes_twice_answers_once_and_gets_its_task(stores:
         follow.close()
 
 
+@pytest.mark.proves("S-7-3")
 async def test_of_two_answers_at_once_with_one_key_one_is_the_answer(stores: Stores) -> None:
     async with rig(asks, store=stores()) as r:
         id = (await r.send()).task.id
@@ -138,6 +147,7 @@ async def test_of_two_answers_at_once_with_one_key_one_is_the_answer(stores: Sto
         assert [text_of(said) for said in one.task.history] == ["hi", "which?", "this"]
 
 
+@pytest.mark.proves("S-7-3")
 async def test_a_message_to_a_working_task_that_comes_twice_waits_once(stores: Stores) -> None:
     works = Gated()
     async with rig(works, store=stores()) as r:
@@ -158,6 +168,7 @@ async def test_a_repeat_is_served_where_a_new_request_would_be_refused(stores: S
             await r.begin("one", key="other", message_id="m")
 
 
+@pytest.mark.proves("S-7-5")
 async def test_a_refused_request_does_not_use_up_its_key(stores: Stores) -> None:
     async with rig(asks, store=stores()) as r:
         with pytest.raises(TaskNotFound):
@@ -168,6 +179,7 @@ async def test_a_refused_request_does_not_use_up_its_key(stores: Stores) -> None
         assert state_of(await r.send("x", key="l", message_id="m", task_id=asking.task.id)) is TaskState.COMPLETED
 
 
+@pytest.mark.proves("S-7-6")
 async def test_a_repeated_message_id_starts_a_task_of_its_own(stores: Stores) -> None:
     async with rig(echo, store=stores()) as r:
         one = await r.send("x", message_id="same", context_id="c")
@@ -175,6 +187,7 @@ async def test_a_repeated_message_id_starts_a_task_of_its_own(stores: Stores) ->
         assert one.task.id != two.task.id
 
 
+@pytest.mark.proves("S-7-7")
 async def test_keys_survive_a_restart(stores: Stores) -> None:
     async with rig(asks, store=stores()) as r:
         asking = await r.send("x", key="begin", message_id="m")
@@ -201,6 +214,7 @@ class TestDirectReplies:
         assert isinstance(answer, Message)
         return answer
 
+    @pytest.mark.proves("S-4-20")
     async def test_the_message_is_remembered_and_not_made_again(self, stores: Stores) -> None:
         async with rig(echo, store=stores(), direct=True) as r:
             made = counted(r)
@@ -209,6 +223,7 @@ class TestDirectReplies:
             with pytest.raises(InvalidParams):
                 await self.reply(r, "another")
 
+    @pytest.mark.proves("S-7-8")
     async def test_who_repeats_while_it_is_made_gets_the_same_one(self, stores: Stores) -> None:
         async with rig(echo, store=stores(), direct=True) as r:
             gate = asyncio.Event()
@@ -223,6 +238,7 @@ class TestDirectReplies:
             one, two = await asyncio.gather(*asking)
             assert one == two == await self.reply(r) and len(made) == 1
 
+    @pytest.mark.proves("S-7-5")
     async def test_one_that_failed_may_be_tried_again(self, stores: Stores) -> None:
         async with rig(echo, store=stores(), direct=True) as r:
             made = counted(r)
@@ -233,6 +249,7 @@ class TestDirectReplies:
             await self.reply(r)
             assert len(made) == 1
 
+    @pytest.mark.proves("S-7-7")
     async def test_it_is_remembered_over_a_restart(self, stores: Stores) -> None:
         async with rig(echo, store=stores(), direct=True) as r:
             one = await self.reply(r)
@@ -240,6 +257,7 @@ class TestDirectReplies:
             made = counted(r)
             assert await self.reply(r) == one and not made
 
+    @pytest.mark.proves("S-7-8")
     async def test_another_replica_may_have_been_quicker(self) -> None:
         store = MemoryStore()
         async with rig(echo, store=store, direct=True) as here, rig(echo, store=store, direct=True) as there:

@@ -39,6 +39,7 @@ async def idle(r: Rig) -> None:
 
 
 class TestReplay:
+    @pytest.mark.proves("S-5-1", "S-5-2")
     async def test_a_question_frees_everything_and_its_answer_runs_the_handler_again_in_the_same_process(self) -> None:
         async with rig(asks) as r:
             view = await r.send()
@@ -46,6 +47,7 @@ class TestReplay:
             assert texts(await r.send("this", task_id=view.task.id)) == ["this"]
             assert r.agent.runs == 2
 
+    @pytest.mark.proves("S-5-5")
     async def test_a_second_question_beside_the_first_is_an_error(self) -> None:
         raised: list[str] = []
 
@@ -62,6 +64,7 @@ class TestReplay:
             view = await r.send()
             assert state_of(view) is TaskState.INPUT_REQUIRED and "one question at a time" in raised[0]
 
+    @pytest.mark.proves("S-5-7")
     async def test_what_was_emitted_before_the_question_is_not_emitted_again_whatever_it_says_now(self) -> None:
         async def drifts(turn: TurnHandle) -> None:
             await turn.say([Part(text=f"attempt {turn.attempt}")])
@@ -75,6 +78,7 @@ class TestReplay:
             assert texts(view) == ["attempt 1 and on"]
             assert "attempt 2" not in [text_of(said) for said in view.task.history]
 
+    @pytest.mark.proves("S-5-9")
     async def test_a_step_that_did_not_commit_runs_again_under_the_same_id(self) -> None:
         store, ids = MemoryStore(), list[str]()
 
@@ -98,12 +102,14 @@ class TestReplay:
 
 
 class TestHold:
+    @pytest.mark.proves("S-5-11")
     async def test_a_held_question_is_answered_in_place(self) -> None:
         async with rig(asks, parking="hold") as r:
             view = await r.send()
             assert state_of(view) is TaskState.INPUT_REQUIRED and len(r.engine.turns.runs) == 1
             assert texts(await r.send("yes", task_id=view.task.id)) == ["yes"] and r.agent.runs == 1
 
+    @pytest.mark.proves("S-4-10")
     @pytest.mark.parametrize("parking", ["hold", "replay"])
     async def test_of_two_answers_the_first_answers_and_the_other_waits_for_its_turn(self, parking: str) -> None:
         gate = asyncio.Event()
@@ -122,6 +128,7 @@ class TestHold:
             said = [text_of(each) for each in view.task.history]
             assert said == ["hi", "which?", "one", "two"], "the second message began a turn, and that asks again"
 
+    @pytest.mark.proves("S-5-11")
     async def test_its_claim_is_kept_while_it_waits(self) -> None:
         clock = Clock()
         store = MemoryStore(clock=clock, lease_ttl=1_000)
@@ -134,6 +141,7 @@ class TestHold:
             assert await store.claim(SCOPE, view.uid, "another", 1_000) is None
             assert texts(await r.send("yes", task_id=view.task.id)) == ["yes"]
 
+    @pytest.mark.proves("D-2-8", "S-5-12")
     async def test_as_many_as_may_are_held_and_the_next_is_told_why_not(self) -> None:
         async with rig(asks, parking="hold", limits=Limits(held=2)) as r:
             held = [await r.send() for _ in range(2)]
@@ -150,6 +158,7 @@ class TestHold:
             assert state_of(await r.cancel(view.task.id)) is TaskState.CANCELED
             await idle(r)
 
+    @pytest.mark.proves("S-5-13")
     async def test_it_fails_after_a_restart(self) -> None:
         store = MemoryStore()
         async with rig(asks, store=store, parking="hold") as r:
@@ -161,6 +170,7 @@ class TestHold:
             assert view.task.status and view.task.status.message
             assert text_of(view.task.status.message) == "interrupted by server restart"
 
+    @pytest.mark.proves("S-5-13")
     async def test_or_is_asked_again_where_the_skill_says_so(self) -> None:
         store = MemoryStore()
         async with rig(asks, store=store, parking="hold", on_restart="rerun") as r:
@@ -170,6 +180,7 @@ class TestHold:
             await r.settled(id, TaskState.INPUT_REQUIRED)
             assert texts(await r.send("this", task_id=id)) == ["this"]
 
+    @pytest.mark.proves("S-10-3")
     async def test_it_does_not_keep_a_server_from_stopping_that_waits_for_running_turns(self) -> None:
         async with rig(asks, parking="hold") as r:
             view = await r.send()
@@ -179,6 +190,7 @@ class TestHold:
 
 
 class TestAuthorization:
+    @pytest.mark.proves("S-5-15")
     async def test_without_anything_to_wait_for_it_parks_until_a_message_comes(self) -> None:
         async with rig(guarded) as r:
             view = await r.send()
@@ -186,6 +198,7 @@ class TestAuthorization:
             await idle(r)
             assert texts(await r.send("token", task_id=view.task.id)) == ["in token"]
 
+    @pytest.mark.proves("S-5-14")
     async def test_with_something_to_wait_for_the_same_handler_goes_on_and_the_stream_stays_open(self) -> None:
         granted = asyncio.Event()
 
@@ -239,6 +252,7 @@ class TestAuthorization:
             assert heard == ["denied"]
             assert state_of(await r.get(follow.ref.id)) is TaskState.COMPLETED
 
+    @pytest.mark.proves("S-5-15")
     async def test_a_callback_wakes_what_parked_by_running_it_again(self) -> None:
         async with rig(guarded) as r:
             view = await r.send()
@@ -298,12 +312,14 @@ class TestAuthorization:
 
 
 class TestExpiry:
+    @pytest.mark.proves("S-5-16")
     async def test_a_question_says_until_when_it_waits_and_thirty_days_are_the_default(self) -> None:
         async with rig(asks) as r:
             view = await r.send()
             asked = next(fact for fact in await log(r, view.uid) if isinstance(fact, Asked))
             assert asked.expires - asked.at == 30 * 86_400_000
 
+    @pytest.mark.proves("S-5-16")
     @pytest.mark.parametrize(("handler", "parking"), [(asks, "replay"), (asks, "hold"), (guarded, "replay")])
     async def test_a_task_nobody_answers_in_time_fails_with_the_reason(self, handler: object, parking: str) -> None:
         clock = Clock()
@@ -333,6 +349,7 @@ class TestExpiry:
             gate.set()
             assert state_of(await r.settled(view.task.id)) is TaskState.COMPLETED
 
+    @pytest.mark.proves("S-5-16", "S-10-8")
     async def test_a_task_still_parked_after_a_restart_expires_then(self) -> None:
         clock = Clock()
         store = MemoryStore(clock=clock)
@@ -347,6 +364,7 @@ class TestExpiry:
 class TestSerialized:
     """`serialize="context"`: one turn at a time in a conversation."""
 
+    @pytest.mark.proves("S-4-11")
     async def test_turns_of_one_context_run_one_after_the_other_and_of_others_beside_them(self) -> None:
         now, most = dict[str, int](), dict[str, int]()
 
@@ -363,6 +381,26 @@ class TestSerialized:
             assert {state_of(view) for view in await asyncio.gather(*sends)} == {TaskState.COMPLETED}
         assert most == {"c": 1, "d": 1, "all": 2}
 
+    @pytest.mark.proves("S-4-11")
+    async def test_turns_of_one_context_run_beside_each_other_unless_said_otherwise(self) -> None:
+        all_there, gate = asyncio.Event(), asyncio.Event()
+        here = 0
+
+        async def meets(turn: TurnHandle) -> None:
+            nonlocal here
+            here += 1
+            if here == 3:
+                all_there.set()
+            await gate.wait()
+
+        async with rig(meets) as r:
+            for n in range(3):
+                await r.begin(str(n), context_id="c")
+            async with asyncio.timeout(5):
+                await all_there.wait()
+            gate.set()
+
+    @pytest.mark.proves("S-4-15")
     async def test_they_run_in_the_order_they_came_and_wait_as_submitted(self) -> None:
         gate, ran = asyncio.Event(), list[str]()
 
@@ -378,6 +416,7 @@ class TestSerialized:
             await r.settled(views[3].task.id, TaskState.COMPLETED)
             assert ran == ["0", "1", "3"]
 
+    @pytest.mark.proves("S-4-11")
     async def test_an_answer_waits_until_the_context_is_free(self) -> None:
         gate, inside = asyncio.Event(), list[str]()
 

@@ -25,6 +25,35 @@ async def asks(turn: TurnHandle) -> None:
     await chunk(turn, text_of(answer), append=False)
 
 
+@pytest.mark.proves("S-5-6")
+async def test_steps_at_once_under_names_of_their_own_are_remembered_whatever_order_they_ended_in() -> None:
+    store, calls = MemoryStore(), list[str]()
+
+    async def both(turn: TurnHandle) -> None:
+        first = asyncio.Event()
+
+        async def slow(step_id: str) -> str:
+            calls.append("slow")
+            await first.wait()
+            return "slow"
+
+        async def quick(step_id: str) -> str:
+            calls.append("quick")
+            first.set()
+            return "quick"
+
+        done = await asyncio.gather(turn.step("slow", [], slow), turn.step("quick", [], quick))
+        answer = await turn.ask([Part(text="?")])
+        await chunk(turn, f"{done} {text_of(answer)}", append=False)
+
+    async with rig(both, store=store) as r:
+        id = (await r.send()).task.id
+    async with rig(both, store=store) as r:
+        assert texts(await r.send("on", task_id=id)) == ["['slow', 'quick'] on"]
+    assert calls == ["slow", "quick"]
+
+
+@pytest.mark.proves("S-5-8")
 async def test_a_rerun_turn_counts_its_usage_once() -> None:
     store = MemoryStore()
 

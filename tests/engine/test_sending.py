@@ -2,18 +2,19 @@
 
 import asyncio
 from collections.abc import Awaitable
+from contextvars import ContextVar
 
 import pytest
 
 from dragoman.engine.engine import Limits
 from dragoman.model.errors import Busy, InvalidParams, TaskNotFound, UnsupportedOperation
-from dragoman.model.facts import Created
+from dragoman.model.facts import Created, StatusFact
 from dragoman.model.messages import Message, Part
 from dragoman.model.operations import Call, GetTask
 from dragoman.model.tasks import Scope, TaskState, Usage, View
 from dragoman.ports import Append, Appended, TurnHandle
 from dragoman.store.memory import MemoryStore
-from tests.engine.rig import call, chunk, rig, state_of, text_of, texts
+from tests.engine.rig import SCOPE, call, chunk, rest, rig, state_of, text_of, texts
 
 pytestmark = pytest.mark.anyio
 
@@ -55,6 +56,7 @@ async def test_return_immediately_answers_before_the_agent_ends() -> None:
         assert state_of(await r.settled(view.task.id)) is TaskState.COMPLETED
 
 
+@pytest.mark.proves("S-1-5")
 async def test_an_unknown_task_and_somebody_elses_task_get_the_same_answer() -> None:
     async with rig(echo) as r:
         view = await r.send()
@@ -84,6 +86,7 @@ async def test_a_foreign_context_is_refused_and_an_absent_one_is_inferred() -> N
         assert again.task.context_id == view.task.context_id
 
 
+@pytest.mark.proves("S-5-7")
 async def test_questions_are_answered_by_replays_that_deliver_nothing_twice() -> None:
     async with rig(asks_twice) as r:
         view = await r.send()
@@ -100,6 +103,7 @@ async def test_questions_are_answered_by_replays_that_deliver_nothing_twice() ->
         assert said == ["hi", "thinking", "first?", "b", "second?", "c"]
 
 
+@pytest.mark.proves("S-5-9")
 async def test_a_step_runs_once_however_often_its_handler_is_replayed() -> None:
     calls: list[str] = []
 
@@ -120,6 +124,7 @@ async def test_a_step_runs_once_however_often_its_handler_is_replayed() -> None:
         assert len(calls) == len(set(calls)) == 2
 
 
+@pytest.mark.proves("S-5-4")
 async def test_a_handler_that_changed_while_parked_fails_its_task() -> None:
     question = ["one?"]
 
@@ -135,6 +140,7 @@ async def test_a_handler_that_changed_while_parked_fails_its_task() -> None:
         assert text_of(view.task.status.message) == "the handler changed while it was parked"
 
 
+@pytest.mark.proves("S-4-8")
 async def test_messages_to_a_working_task_wait_in_a_bounded_inbox_and_each_gets_its_turn() -> None:
     gate = asyncio.Event()
 
@@ -213,6 +219,87 @@ async def test_a_further_message_that_takes_too_much_is_refused_and_the_task_goe
         assert state_of(await r.settled(view.task.id)) is TaskState.COMPLETED
 
 
+@pytest.mark.proves("D-2-8", "S-4-8")
+async def test_eight_messages_may_wait_unless_said_otherwise() -> None:
+    gate = asyncio.Event()
+
+    async def works(turn: TurnHandle) -> None:
+        await gate.wait()
+
+    async with rig(works) as r:
+        id = (await r.begin("0")).task.id
+        for n in range(8):
+            await r.begin(str(n), task_id=id)
+        with pytest.raises(Busy, match="8 messages already wait"):
+            await r.begin("9", task_id=id)
+        gate.set()
+        assert state_of(await r.settled(id)) is TaskState.COMPLETED
+
+
+@pytest.mark.proves("S-4-9")
+async def test_a_turn_that_ends_while_messages_wait_begins_the_next_in_the_same_append() -> None:
+    gate, store = asyncio.Event(), MemoryStore()
+    appends: list[list[str]] = []
+    write = store.append
+
+    def noted(append: Append) -> Awaitable[Appended]:
+        appends.append([type(fact).__name__ for fact in append.facts])
+        return write(append)
+
+    store.append = noted
+
+    async def works(turn: TurnHandle) -> None:
+        await gate.wait()
+        await chunk(turn, text_of(turn.message), append=False, id=text_of(turn.message))
+
+    async with rig(works, store=store) as r:
+        follow = await r.stream("one")
+        first = asyncio.ensure_future(r.send("two", task_id=follow.ref.id))
+        while not (head := await store.find(SCOPE, follow.ref.id)) or not head.queued:
+            await asyncio.sleep(0)
+        gate.set()
+        states = [e.fact.status.state for e in await rest(follow) if isinstance(e.fact, StatusFact)]
+        assert states == [TaskState.WORKING, TaskState.WORKING, TaskState.COMPLETED], "it never looked finished"
+        assert texts(await first) == ["one", "two"], "who waits for the second message waits for its turn"
+        assert appends[-2:] == [["Chunk", "Started"], ["Chunk", "Settled"]]
+
+
+@pytest.mark.proves("S-4-18")
+async def test_a_waiting_send_can_be_told_how_long_at_most_and_then_answers_the_task_as_it_is() -> None:
+    gate = asyncio.Event()
+
+    async def waits(turn: TurnHandle) -> None:
+        await gate.wait()
+
+    assert Limits().hold_ms == 0, "by default it waits for as long as its client does"
+    async with rig(waits, limits=Limits(hold_ms=20)) as r:
+        async with asyncio.timeout(5):
+            view = await r.send()
+        assert state_of(view) is TaskState.WORKING
+        gate.set()
+        assert state_of(await r.settled(view.task.id)) is TaskState.COMPLETED
+
+
+WHO: ContextVar[str] = ContextVar("who", default="nobody")
+
+
+@pytest.mark.proves("S-4-1")
+async def test_a_turn_has_a_context_of_its_own_and_nothing_of_its_requests() -> None:
+    seen: list[str] = []
+
+    async def looks(turn: TurnHandle) -> None:
+        seen.append(WHO.get())
+        WHO.set("the turn")
+        if text_of(turn.message) == "ask":
+            await turn.ask([Part(text="?")])
+
+    async with rig(looks) as r:
+        WHO.set("a middleware")
+        view = await r.send("ask")
+        await r.send("yes", task_id=view.task.id)
+        assert seen == ["nobody", "nobody"] and WHO.get() == "a middleware"
+
+
 async def test_an_agents_exception_fails_the_task_without_telling_what_it_was() -> None:
     async def broken(turn: TurnHandle) -> None:
         raise RuntimeError("secret path /etc")
@@ -224,6 +311,7 @@ async def test_an_agents_exception_fails_the_task_without_telling_what_it_was() 
         assert "secret" not in text_of(view.task.status.message)
 
 
+@pytest.mark.proves("S-4-19")
 async def test_a_direct_skill_answers_a_message_and_leaves_no_task() -> None:
     async with rig(echo, direct=True) as r:
         reply = await r.engine.send(call(), r.op("hi", context_id="c"))
@@ -245,6 +333,7 @@ async def test_conversations_show_earlier_tasks_of_the_context() -> None:
     assert seen == [[], ["one"], []]
 
 
+@pytest.mark.proves("D-6-2")
 async def test_conversations_hold_what_the_agent_said_and_delivered() -> None:
     seen: list[list[str]] = []
 
@@ -309,6 +398,7 @@ async def test_a_turn_past_its_time_is_failed() -> None:
         assert "in time" in text_of(view.task.status.message)
 
 
+@pytest.mark.proves("S-4-2")
 async def test_a_client_that_leaves_while_its_message_is_committed_does_not_stop_the_turn() -> None:
     async with rig(echo) as r:
         sending = asyncio.ensure_future(r.send("hello"))
@@ -322,6 +412,7 @@ async def test_a_client_that_leaves_while_its_message_is_committed_does_not_stop
         assert texts(view) == ["echo hello"]
 
 
+@pytest.mark.proves("S-4-2")
 async def test_a_client_that_leaves_right_after_its_answer_does_not_stop_the_replay() -> None:
     async with rig(asks_twice) as r:
         view = await r.send()

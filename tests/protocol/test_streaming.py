@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from dragoman import Turn
 from tests.protocol.speaking import Refused, Seen, Speaker, serving
 from tests.protocol.stage import Stage
 
@@ -27,7 +28,7 @@ def states(events: list[Seen]) -> list[str]:
 
 
 class TestSending:
-    @pytest.mark.proves("W-005", "W-007", "W-008", "W-167")
+    @pytest.mark.proves("W-005", "W-007", "W-008", "W-167", "S-2-8")
     async def test_a_stream_is_the_task_and_its_updates_until_it_has_ended(self, speaker: Speaker) -> None:
         async with speaker.stream("count 3") as stream:
             events = await stream.rest()
@@ -63,7 +64,7 @@ class TestSending:
         assert pieces(early) == ["before "]
         assert pieces(late)[0] == "after"
 
-    @pytest.mark.proves("W-008")
+    @pytest.mark.proves("W-008", "D-2-5")
     @pytest.mark.parametrize(("text", "state"), [("fail", "FAILED"), ("reject", "REJECTED"), ("crash", "FAILED")])
     async def test_every_end_closes_the_stream_with_its_state(self, speaker: Speaker, text: str, state: str) -> None:
         async with speaker.stream(text) as stream:
@@ -123,7 +124,7 @@ class TestSubscribing:
         assert pieces(events)[0] == "after"
         assert events[-1].state == "COMPLETED"
 
-    @pytest.mark.proves("W-020")
+    @pytest.mark.proves("W-020", "S-2-13")
     @pytest.mark.parametrize("text", ["echo hi", "fail", "reject"])
     async def test_a_finished_task_has_no_more_events(self, modern: Speaker, text: str) -> None:
         seen = await modern.send(text)
@@ -177,7 +178,7 @@ class TestManyStreams:
             assert pieces(events) == ["after", ""]
         assert (await speaker.get(seen[0].id)).artifacts == ["before after"]
 
-    @pytest.mark.proves("W-083")
+    @pytest.mark.proves("W-083", "S-4-2")
     async def test_a_client_that_leaves_stops_nothing(self, speaker: Speaker) -> None:
         async with speaker.stream("steps") as stream:
             first = await stream.next()
@@ -188,6 +189,7 @@ class TestManyStreams:
 
 
 class TestCursors:
+    @pytest.mark.proves("S-2-3")
     async def test_frames_are_numbered_by_task_and_rising(self, speaker: Speaker) -> None:
         async with speaker.stream("count 3") as stream:
             events = await stream.rest()
@@ -195,6 +197,7 @@ class TestCursors:
         assert len(set(uids)) == 1
         assert [int(n) for n in numbers] == sorted({int(n) for n in numbers})
 
+    @pytest.mark.proves("S-2-4", "S-2-12")
     async def test_any_cursor_goes_on_exactly_after_it_also_after_the_end(self, speaker: Speaker) -> None:
         async with speaker.stream("count 3") as stream:
             events = await stream.rest()
@@ -206,6 +209,7 @@ class TestCursors:
         if speaker.modern:
             assert (await refused_subscription(speaker, events[0].id, events[-1].cursor))[0] == -32004
 
+    @pytest.mark.proves("D-2-3", "S-2-9")
     async def test_a_dropped_stream_goes_on_while_the_task_runs(self, speaker: Speaker) -> None:
         async with speaker.stream("steps") as stream:
             seen: list[Seen] = []
@@ -219,6 +223,7 @@ class TestCursors:
         assert pieces(seen + rest) == ["before ", "after", ""]
         assert "task" not in kinds(rest)
 
+    @pytest.mark.proves("S-2-10")
     @pytest.mark.parametrize("cursor", ["nonsense", "{other}", "{uid}.999999", "{uid}.-1", ".1"])
     async def test_a_cursor_that_is_not_this_tasks_is_refused(self, speaker: Speaker, cursor: str) -> None:
         async with speaker.stream("echo one") as stream:
@@ -228,6 +233,7 @@ class TestCursors:
         given = cursor.format(other=two[0].cursor, uid=one[0].cursor.rsplit(".", 1)[0])
         assert (await refused_subscription(speaker, one[0].id, given))[0] == -32602
 
+    @pytest.mark.proves("S-2-14")
     async def test_a_send_with_a_cursor_resumes_and_never_starts_a_second_turn(self, speaker: Speaker) -> None:
         params = speaker.sending("echo once")
         async with speaker._stream("stream", params, {}) as stream:
@@ -244,8 +250,49 @@ class TestCursors:
         assert speaker.stage.runs == ["echo once"]
 
 
+class TestLarge:
+    """Above a mebibyte a stream's first frame is the task without what its artifacts hold, which comes after it."""
+
+    PIECE = "x" * 100_000
+
+    async def asking(self, speaker: Speaker, size: int) -> Seen:
+        @speaker.stage.agent.skill
+        async def large(turn: Turn):
+            for _ in range(size):
+                yield self.PIECE
+            await turn.ask("Enough?")
+
+        return await speaker.send("large")
+
+    @pytest.mark.proves("S-2-22")
+    async def test_a_large_task_is_shown_first_and_filled_after(self, speaker: Speaker) -> None:
+        task = await self.asking(speaker, 12)
+        async with speaker.subscribe(task.id) as stream:
+            first = await stream.next()
+            assert first is not None and first.kind == "task"
+            assert first.state == "INPUT_REQUIRED" and first.words == "Enough?" and first.history == ["large"]
+            assert first.artifacts == [], "one frame of megabytes would hold everybody up"
+            filled: list[Seen] = []
+            while len("".join(pieces(filled))) < 1_200_000:
+                event = await stream.next()
+                assert event is not None
+                filled.append(event)
+            assert set(kinds(filled)) == {"artifact"}, "what the first frame said is not said again"
+            assert "".join(pieces(filled)) == self.PIECE * 12
+            await speaker.send("yes", taskId=task.id)
+            assert (await stream.rest())[-1].state == "COMPLETED"
+        seen = await speaker.get(task.id)
+        assert seen.artifacts == [self.PIECE * 12], "asked for, it is told whole"
+
+    async def test_a_smaller_one_is_shown_whole(self, speaker: Speaker) -> None:
+        task = await self.asking(speaker, 9)
+        async with speaker.subscribe(task.id) as stream:
+            first = await stream.next()
+        assert first is not None and first.artifacts == [self.PIECE * 9]
+
+
 class TestAuthorization:
-    @pytest.mark.proves("W-129", "W-130", "W-131", "W-132", "W-133")
+    @pytest.mark.proves("W-129", "W-130", "W-131", "W-132", "W-133", "S-5-14")
     async def test_a_stream_stays_open_until_the_authorization_came_by_another_way(self, speaker: Speaker) -> None:
         async with speaker.stream("signin") as stream:
             seen = await stream.until("AUTH_REQUIRED")

@@ -31,6 +31,7 @@ async def fill(store: SqliteStore, uid: str, text: str = "x" * 20_000, at_most: 
     raise AssertionError("the store never filled up")
 
 
+@pytest.mark.proves("S-3-6")
 async def test_when_full_ordinary_appends_are_refused_and_ends_still_fit(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "log.db", max_bytes=LIMIT)
     await store.open()

@@ -17,6 +17,7 @@ from tests.conformance.store.logs import OURS, chunk, new, output, settled
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.proves("S-2-17")
 async def test_what_cannot_be_written_as_json_hurts_only_its_caller(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "log.db")
     await store.open()
@@ -57,6 +58,7 @@ async def test_a_name_sqlite_cannot_take_hurts_only_its_caller(tmp_path: Path, o
     await store.close()
 
 
+@pytest.mark.proves("D-5-1")
 async def test_more_than_one_groups_worth_is_written_in_order(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "log.db")
     await store.open()

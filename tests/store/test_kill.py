@@ -39,6 +39,7 @@ def acknowledged_until_killed(path: Path, round: int, lines: int) -> Iterator[tu
             yield uid.decode(), int(first), int(count)
 
 
+@pytest.mark.proves("D-2-2", "S-11-3")
 async def test_every_acknowledged_append_survives_kill_minus_nine(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     promised: Counter[str] = Counter()

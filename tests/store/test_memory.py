@@ -27,6 +27,7 @@ async def test_one_task_too_many_evicts_the_one_that_finished_first() -> None:
     assert await store.find(OURS, "first") is None
 
 
+@pytest.mark.proves("D-5-7")
 async def test_the_default_limit_is_a_thousand_tasks() -> None:
     store = MemoryStore()
     at = store.now()
@@ -36,6 +37,7 @@ async def test_the_default_limit_is_a_thousand_tasks() -> None:
     assert len(kept) == 1_000 and "u0000" not in kept and "u1000" in kept
 
 
+@pytest.mark.proves("D-5-8", "S-5-17")
 async def test_running_and_parked_tasks_are_never_evicted_the_new_one_is_refused() -> None:
     store = MemoryStore(max_tasks=2)
     await store.append(new("running"))
@@ -99,6 +101,7 @@ async def test_the_default_limit_is_five_hundred_conversations() -> None:
     assert await conversation(store, "c001") == ["u001"] and await conversation(store, "c500") == ["u500"]
 
 
+@pytest.mark.proves("D-5-7")
 async def test_what_finished_an_hour_ago_goes_with_the_next_task() -> None:
     clock = HeldClock(10 * HOUR)
     store = MemoryStore(clock=clock)

@@ -41,6 +41,7 @@ def holder(path: Path) -> "subprocess.Popen[str]":
     return process
 
 
+@pytest.mark.proves("S-4-6")
 async def test_a_second_process_is_refused_with_the_reason_and_no_path(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     with holder(path) as process:
@@ -54,6 +55,7 @@ async def test_a_second_process_is_refused_with_the_reason_and_no_path(tmp_path:
     await store.close()
 
 
+@pytest.mark.proves("S-4-6")
 async def test_a_killed_owner_leaves_no_lock_behind(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     with holder(path) as process:

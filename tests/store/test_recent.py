@@ -45,6 +45,7 @@ def test_a_stretch_that_was_read_in_part_is_not_kept() -> None:
     assert stretches.since(head("u", 1_000), STRETCH, 10) is None
 
 
+@pytest.mark.proves("S-2-24")
 def test_stretches_are_bounded_by_bytes_and_the_longest_unread_go_first() -> None:
     stretches = Stretches(3 * STRETCH * 800)
     for number in range(4):

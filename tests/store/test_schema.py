@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from dragoman.model.errors import StoreError
-from dragoman.ports import Tally
+from dragoman.ports import Query, Tally
 from dragoman.store.sqlite import SqliteStore
 from dragoman.store.sqlite.schema import migrate, migrations
 from dragoman.store.sqlite.statements import SQL, rows
-from tests.conformance.store.logs import OURS, finished, new, output, settled
+from tests.conformance.store.logs import OURS, chunk, finished, new, output, settled
 
 pytestmark = pytest.mark.anyio
 
@@ -22,6 +22,7 @@ def tables(path: Path) -> set[str]:
         return {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
 
 
+@pytest.mark.proves("D-5-3")
 async def test_a_new_file_gets_every_migration_and_a_second_start_none(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     for _ in range(2):
@@ -59,6 +60,7 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> Non
         assert connection.execute("PRAGMA user_version").fetchone() == (0,)
 
 
+@pytest.mark.proves("D-5-3")
 async def test_a_file_of_a_newer_version_is_refused_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     store = SqliteStore(path)
@@ -77,6 +79,7 @@ async def test_a_file_of_a_newer_version_is_refused_unchanged(tmp_path: Path) ->
     await store.close()
 
 
+@pytest.mark.proves("D-5-3")
 async def test_another_programs_database_is_refused_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     with closing(sqlite3.connect(path)) as connection:
@@ -108,6 +111,7 @@ def test_every_statement_is_one_that_sqlite_understands(tmp_path: Path) -> None:
             connection.execute("EXPLAIN " + statement, values(statement))
 
 
+@pytest.mark.proves("D-5-5")
 def test_lists_and_reads_use_an_index_and_sort_nothing(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "x.db", isolation_level=None)) as connection:
         migrate(connection)
@@ -137,4 +141,53 @@ async def test_what_was_kept_before_it_was_counted_is_counted(tmp_path: Path) ->
     assert await store.tally(OURS.owner) == Tally(1, 13)
     await store.append(output("a", settled(), size=5))
     assert await store.tally(OURS.owner) == Tally(0, 18)
+    await store.close()
+
+
+@pytest.mark.proves("D-5-4")
+async def test_appending_to_an_artifact_writes_its_chunk_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    store = SqliteStore(path)
+    await store.open()
+    await store.append(new("u"))
+    await store.append(output("u", chunk(text="x" * 1_000_000)))
+    with closing(sqlite3.connect(path)) as connection:
+        before = contents(connection)
+        await store.append(output("u", chunk(text="y" * 10)))
+        after = contents(connection)
+    (row,) = after.pop("facts") - before.pop("facts")
+    assert sum(len(value) for value in row if isinstance(value, bytes)) < 200
+    assert len(after.pop("counts") - before.pop("counts")) <= 1, "the caller's counter"
+    assert after == before, "neither the task's row nor anything folded"
+    await store.close()
+
+
+def contents(connection: sqlite3.Connection) -> dict[str, set[tuple[object, ...]]]:
+    names = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    return {name: set(connection.execute(f"SELECT * FROM {name}")) for name in names}
+
+
+@pytest.mark.proves("S-1-4")
+def test_every_row_that_is_somebodys_says_whose_from_the_first_migration_on(tmp_path: Path) -> None:
+    whose = {"agent", "tenant", "owner"}
+    with closing(sqlite3.connect(tmp_path / "x.db", isolation_level=None)) as connection:
+        migrate(connection, migrations()[:1])
+        for table in sorted(tables(tmp_path / "x.db")):
+            columns = {name: needed for _, name, _, needed, _, _ in connection.execute(f"PRAGMA table_info({table})")}
+            if "task" not in columns:  # of a task by its number, which only its owner can look up
+                assert whose <= columns.keys(), table
+                assert all(columns[name] for name in whose), table
+
+
+@pytest.mark.proves("S-11-3")
+async def test_totals_are_read_from_counters(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    store = SqliteStore(path)
+    await store.open()
+    for n in range(3):
+        await finished(store, f"u{n}")
+    assert (await store.list(OURS, Query())).total == 3
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE counts SET tasks = 1000 WHERE tasks > 0")
+    assert (await store.list(OURS, Query())).total == 1000
     await store.close()

@@ -1,6 +1,7 @@
 """An agent behind the whole server, in protocol 1.0, without sockets."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,7 @@ async def test_a_stream_can_be_left_and_resumed_after_its_cursor_without_gap_or_
         assert [event.state async for event in rest] == [TaskState.CANCELED]
 
 
+@pytest.mark.proves("S-5-2")
 async def test_a_question_is_answered_and_its_handler_run_again() -> None:
     COUNT.clear()
     async with Client(asking()) as client:
@@ -199,6 +201,7 @@ async def test_a_parked_task_survives_a_restart_and_remembers(tmp_path: Path) ->
         assert (state(done), text(done)) == (TaskState.COMPLETED, "so, this (1)")
 
 
+@pytest.mark.proves("D-6-6")
 async def test_a_working_turn_fails_at_a_restart_or_runs_again_as_its_skill_says(tmp_path: Path) -> None:
     async with Client(make(), store=tmp_path / "tasks.db") as client:
         lost = await client.send("go", skill="wait", returnImmediately=True)
@@ -241,3 +244,31 @@ async def test_a_whole_message_may_be_sent_as_it_is() -> None:
         task = await client.send(message)
         assert isinstance(task, Task)
         assert task.history[0].message_id == "mine"
+
+
+@pytest.mark.proves("S-4-16")
+async def test_a_thread_that_does_not_look_is_canceled_all_the_same_and_keeps_its_slot() -> None:
+    agent = Agent("Threads", threads=1)
+    begun, release = threading.Event(), threading.Event()
+
+    @agent.skill(cancel_within=60)
+    def stubborn(turn: SyncTurn) -> str:
+        begun.set()
+        assert release.wait(10)
+        return "too late"
+
+    @agent.skill
+    def quick() -> str:
+        return "done"
+
+    async with Client(agent) as client:
+        task = await client.send("x", skill="stubborn", returnImmediately=True)
+        assert isinstance(task, Task)
+        await asyncio.get_running_loop().run_in_executor(None, begun.wait, 10)
+        assert state(await client.cancel(task)) is TaskState.CANCELED
+        waiting = asyncio.ensure_future(client.send("y", skill="quick"))
+        done, _ = await asyncio.wait({waiting}, timeout=0.05)
+        assert not done, "its thread still runs, and there is only one"
+        release.set()
+        assert text(await waiting) == "done"
+        assert text(await client.get(task)) == "", "what it returned in the end is nobody's"

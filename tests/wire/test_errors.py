@@ -229,7 +229,7 @@ CASES = [
 each_error = pytest.mark.parametrize("case", CASES, ids=[type(case.error).__name__ for case in CASES])
 
 
-@pytest.mark.proves("W-112", "W-168", "W-169")
+@pytest.mark.proves("W-112", "W-168", "W-169", "D-2-13")
 @each_error
 def test_json_rpc_1_0(case: Case) -> None:
     reply = understood(call("SendMessage", {"message": USER_10}, id=7)).fail(case.error)

@@ -1,18 +1,22 @@
 """Streams: one line per event, cursors, and payloads made once however many read them."""
 
 import json
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.model.facts import Chunk, Entry, Said
+from dragoman.model.facts import AnyFact, Chunk, Entry, Said
 from dragoman.model.messages import Part
 from dragoman.model.operations import TaskRef
 from dragoman.model.tasks import TaskState, TaskStatus
 from dragoman.wire.classify import RESERVED
 from dragoman.wire.exchange import Exchange, one_line
+from dragoman.wire.mounts import spoken
 from dragoman.wire.rest import match
+from dragoman.wire.settings import WireSettings
+from tests.core import facts
 from tests.wire.wording import (
     MOUNTS,
     REF,
@@ -77,6 +81,7 @@ def test_one_line_changes_nothing_but_the_spelling(text: str) -> None:
     assert len(one_line(payload).decode("utf-8", "surrogatepass").splitlines()) == 1
 
 
+@pytest.mark.proves("S-2-23")
 def test_each_reader_gets_its_own_request_id_around_the_same_payload() -> None:
     one, two, old, rest, _ = exchanges()
     entries = [chunk(4, "a"), chunk(6, "b")]
@@ -87,6 +92,7 @@ def test_each_reader_gets_its_own_request_id_around_the_same_payload() -> None:
     assert [[id for id, _ in frames] for frames in shown] == [["0199-uid.4", "0199-uid.6"]] * 3
 
 
+@pytest.mark.proves("S-2-23")
 def test_a_payload_is_made_once_per_dialect() -> None:
     entry = chunk(4, "a")
     for exchange in exchanges():
@@ -117,15 +123,28 @@ def test_ids_are_escaped_wherever_they_appear() -> None:
             assert {'t"7', "c\\5"} <= set(_texts(told))
 
 
+@pytest.mark.proves("S-2-5")
 def test_a_snapshot_names_its_cursor_in_every_dialect() -> None:
     for exchange in exchanges():
         ((id, _),) = frames_of(exchange.open(view()))
         assert id == "0199-uid.9"
 
 
+@pytest.mark.proves("S-1-7")
 def test_first_segments_with_a_meaning_are_reserved() -> None:
     for mount in MOUNTS:
         assert mount == "/" or mount.split("/")[1] in RESERVED
     for word in ("message:send", "message:stream", "tasks", "extendedAgentCard"):
         assert match([word], "extendedAgentCard") is not None
         assert word in RESERVED
+
+
+@pytest.mark.proves("S-2-1")
+def test_a_fact_is_public_exactly_where_some_dialect_shows_it() -> None:
+    shows = (facts.started(), facts.said(), facts.asked(), facts.resumed(), facts.settled(), facts.chunk("x"))
+    hides = (facts.created(), facts.received(), facts.stepped(), facts.used(), facts.cancel())
+    everything = (*shows, *hides)
+    assert {type(fact) for fact in everything} == set(get_args(AnyFact))
+    for fact in everything:
+        shown = [name for name, dialect in spoken(WireSettings()).items() if dialect.events(REF)(fact, False)]
+        assert bool(shown) is fact.public is (fact in shows), (type(fact), shown)

@@ -249,6 +249,7 @@ class TestEnvoys:
         assert understood(call("GetTask", {"id": "t"}, headers={"last-event-id": " u.7 "})).cursor == "u.7"
         assert understood(call("GetTask", {"id": "t"})).cursor == ""
 
+    @pytest.mark.proves("D-5-9")
     @pytest.mark.parametrize(("method", "message"), [("SendMessage", USER_10), ("message/send", USER_03)])
     def test_the_idempotency_key_may_stand_in_either_place(self, method: str, message: object) -> None:
         inside = {"message": message, "configuration": {"idempotencyKey": "k-1"}}

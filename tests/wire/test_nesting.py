@@ -30,11 +30,13 @@ def depth(value: object) -> int:
     return 0
 
 
+@pytest.mark.proves("S-6-12")
 @given(values, st.integers(0, 6))
 def test_depth_is_what_a_recursive_count_says(value: object, limit: int) -> None:
     assert deeper_than(json.dumps(value).encode(), limit) is (depth(value) > limit)
 
 
+@pytest.mark.proves("S-6-12")
 @pytest.mark.parametrize("text", [b"[" * 100_000, b'{"a":' * 100_000, b"[{" * 50_000 + b"]" * 10])
 def test_a_bomb_is_found_although_it_never_closes(text: bytes) -> None:
     assert deeper_than(text, 64)

@@ -65,6 +65,7 @@ def wrong(body: object, path: str = SEND) -> str:
 
 
 class TestReading:
+    @pytest.mark.proves("S-6-11")
     @pytest.mark.parametrize(
         "message",
         [

@@ -120,6 +120,7 @@ class TestReading:
             url="https://cb.example/in", authentication={"scheme": "Bearer", "credentials": "s"}
         )
 
+    @pytest.mark.proves("S-6-10")
     @pytest.mark.parametrize(
         "message",
         [
@@ -152,19 +153,30 @@ class TestReading:
             message_id="u-8", context_id="c-5", role=Role.USER, parts=(Part(text="hi", media_type="a/b"),)
         )
 
+    @pytest.mark.proves("S-6-11")
+    @pytest.mark.parametrize("name", ["taskId", "task_id"])
+    def test_a_task_id_in_snake_case_is_still_the_task_s(self, name: str) -> None:
+        """A message that lost it would begin a task nobody asked for."""
+        assert sent({**USER_10, name: "t-77"}).message.task_id == "t-77"
+        assert sent({**USER_10, name: "t-77", "unknown": 1}).message.task_id == "t-77"
+
+    @pytest.mark.proves("S-6-10")
     def test_the_fast_and_the_tolerant_path_agree(self) -> None:
         for parts in ([{"text": ""}], [{"raw": "AP8="}], [{"data": None}], [{"url": "u"}], [{"data": [1.0, 2**60]}]):
             exact = sent({**USER_10, "parts": parts})
             assert sent({**USER_10, "parts": parts, "unknown": 1}) == exact
             assert len(exact.message.parts) == 1
 
+    @pytest.mark.proves("S-6-10")
     @pytest.mark.parametrize("spelled", ["-_-_", "+/+/", "-_-_=="])
     def test_base64_comes_in_both_alphabets(self, spelled: str) -> None:
         assert sent({**USER_10, "parts": [{"raw": spelled}]}).message.parts[0].raw == b"\xfb\xff\xbf"
 
+    @pytest.mark.proves("S-6-10")
     def test_base64_may_lack_its_padding(self) -> None:
         assert sent({**USER_10, "parts": [{"raw": "AP8"}]}).message.parts[0].raw == b"\x00\xff"
 
+    @pytest.mark.proves("S-6-10")
     @pytest.mark.parametrize("length", [5, 5.0, "5", "5.0"])
     def test_integers_come_in_several_dresses(self, length: object) -> None:
         assert asked(call("GetTask", {"id": "t", "historyLength": length}), GetTask).history_length == 5
@@ -366,6 +378,7 @@ class TestReading:
         assert (listed.task_id, listed.page_size) == ("t-77", 5)
         assert wrong("CreateTaskPushNotificationConfig", {"url": "https://cb.example"}) == {"taskId": "is required"}
 
+    @pytest.mark.proves("S-1-6")
     @pytest.mark.parametrize("id", ["a\nb", "x" * 257, "a\u0085b"])
     def test_an_id_that_would_break_lines_is_refused(self, id: str) -> None:
         assert list(wrong("GetTask", {"id": id})) == ["id"]
@@ -484,6 +497,7 @@ class TestStreams:
         ((id, data),) = frames_of(self.exchange().open(agent_says()))
         assert (id, list(data["result"])) == ("", ["message"])
 
+    @pytest.mark.proves("S-2-1")
     def test_facts_become_frames_and_private_ones_do_not(self) -> None:
         working = TaskStatus(state=TaskState.WORKING, message=agent_reports(), timestamp=AT)
         entries = [

@@ -93,6 +93,7 @@ def test_a_length_that_is_none_is_refused_by_its_name(length: Any) -> None:
     assert error["code"] == -32602 and error["message"].startswith("historyLength")
 
 
+@pytest.mark.proves("S-6-4")
 @pytest.mark.parametrize(
     ("params", "origin"),
     [
