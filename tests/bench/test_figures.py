@@ -75,6 +75,7 @@ def test_a_target_that_is_just_met_passes() -> None:
     assert (at_most("x", 22.0, 22).verdict, at_most("x", 22.01, 22).verdict) == ("pass", "miss")
 
 
+@pytest.mark.proves("S-11-2")
 def test_full_sync_passes_by_either_of_its_two_bounds() -> None:
     results = Results()
     results.add("dragoman FULL", {"per_second": 700.0})

@@ -12,6 +12,7 @@ from tests.chaos.victim import Victim
 pytestmark = [pytest.mark.anyio, pytest.mark.chaos]
 
 
+@pytest.mark.proves("S-3-5")
 async def test_a_full_store_refuses_clearly_and_keeps_what_it_acknowledged(tmp_path: Path) -> None:
     victim = Victim(tmp_path, "--set", "max_size=1MB")
     victim.start()

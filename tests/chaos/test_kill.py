@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.chaos]
 ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "3"))
 
 
+@pytest.mark.proves("D-2-2", "D-2-3")
 @pytest.mark.parametrize("seed", range(ROUNDS))
 async def test_a_killed_server_contradicts_nothing_it_has_said(tmp_path: Path, seed: int) -> None:
     victim = Victim(tmp_path)

@@ -151,6 +151,7 @@ def test_a_taken_port_is_said_in_a_sentence(here: Path) -> None:
         assert "Traceback" not in errors(other)
 
 
+@pytest.mark.proves("S-4-6")
 def test_a_database_somebody_else_serves_is_left_alone(here: Path) -> None:
     with dragoman("serve", "desk.py", cwd=here) as running:
         base = running.up()

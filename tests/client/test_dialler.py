@@ -38,6 +38,7 @@ async def test_a_name_that_leads_inside_is_not_called() -> None:
         assert receiver.connections == 0
 
 
+@pytest.mark.proves("S-10-8")
 async def test_a_name_is_asked_for_once_so_that_changing_its_answer_changes_nothing() -> None:
     """What a rebinding name server does: a harmless answer for the check, another for the connection."""
     names = Names(desk_example=(["127.0.0.1"], ["127.0.0.2"]))

@@ -31,6 +31,7 @@ def test_how_long_a_conversation_lasts_is_told_where_retention_is() -> None:
     assert told
 
 
+@pytest.mark.proves("D-2-7")
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_a_setting_is_documented_with_its_variables_and_its_default(name: str) -> None:
     row = rows().get(NAMES[name])

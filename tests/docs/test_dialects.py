@@ -114,6 +114,7 @@ def expected() -> list[str]:
     return lines
 
 
+@pytest.mark.proves("S-2-8", "S-6-1", "S-6-6")
 def test_the_table_of_dialects_is_what_the_code_does() -> None:
     wanted = expected()
     assert "\n".join(wanted) in PAGE, "docs/dialects.md should hold this table:\n" + "\n".join(wanted)

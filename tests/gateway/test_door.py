@@ -20,6 +20,7 @@ def comes_in(ok: bool) -> Any:
     return nullcontext() if ok else pytest.raises(Forbidden)
 
 
+@pytest.mark.proves("S-9-1")
 @pytest.mark.parametrize(
     ("host", "ok"),
     [
@@ -98,6 +99,7 @@ def test_remembering_hosts_and_peers_is_bounded() -> None:
     assert len(door._trusted) <= REMEMBERED
 
 
+@pytest.mark.proves("S-9-2")
 @pytest.mark.parametrize(
     ("origin", "ok"),
     [
@@ -119,6 +121,7 @@ def test_a_page_is_ours_or_configured(origin: str, ok: bool) -> None:
         Door(OPEN).check({"host": "localhost:8000", "origin": origin}, "127.0.0.1")
 
 
+@pytest.mark.proves("S-9-4")
 def test_our_own_pages_may_call_but_are_given_no_cors() -> None:
     door = Door(OPEN)
     assert not door.shared("http://localhost:8000")
@@ -131,6 +134,7 @@ def test_the_public_address_is_a_host_and_an_origin() -> None:
     assert door.base({"host": "localhost"}, "http", "/x") == "https://Desk.example/a2a"
 
 
+@pytest.mark.proves("S-9-5")
 @pytest.mark.parametrize(
     ("peer", "ok"),
     [

@@ -526,6 +526,7 @@ class OverColdSqlite(EngineMachine):
     )
 
 
+@pytest.mark.proves("D-2-4", "S-1-5", "S-2-4")
 @pytest.mark.parametrize(("machine", "runs"), [(OverMemory, 50), (OverSqlite, 15), (OverColdSqlite, 15)])
 def test_the_engine_keeps_its_promises_over(machine: type[EngineMachine], runs: int) -> None:
     bounded = settings(

@@ -8,6 +8,7 @@ from copy import copy
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -274,10 +275,12 @@ BOUNDS = settings(
 )
 
 
+@pytest.mark.proves("D-5-2")
 def test_memory_does_what_the_model_does() -> None:
     run_state_machine_as_test(MemoryMachine, settings=BOUNDS)
 
 
+@pytest.mark.proves("D-5-2")
 def test_sqlite_does_what_the_model_does() -> None:
     run_state_machine_as_test(SqliteMachine, settings=BOUNDS)
 

@@ -57,7 +57,7 @@ async def test_an_unknown_task_is_not_found(speaker: Speaker) -> None:
     assert caught.value.code == -32001
 
 
-@pytest.mark.proves("W-042")
+@pytest.mark.proves("W-042", "S-12-12")
 async def test_cancelling_again_has_the_effect_of_cancelling_once(modern: Speaker) -> None:
     asked = await modern.send("ask")
     canceled = await modern.cancel(asked.id)
@@ -65,7 +65,7 @@ async def test_cancelling_again_has_the_effect_of_cancelling_once(modern: Speake
     assert again.raw == canceled.raw == (await modern.get(asked.id)).raw
 
 
-@pytest.mark.proves("W-088")
+@pytest.mark.proves("W-088", "S-12-12")
 @pytest.mark.parametrize("binding", ["JSONRPC", "HTTP+JSON"])
 async def test_0_3_is_told_that_it_was_canceled_before(binding: str) -> None:
     async with serving() as (stage, app):

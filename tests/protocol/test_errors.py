@@ -149,7 +149,7 @@ async def test_what_passes_has_another_code_than_what_lasts(speaker: Speaker) ->
         assert (caught.value.code, caught.value.response.status == 429) == (-32004, False)
 
 
-@pytest.mark.proves("W-056")
+@pytest.mark.proves("W-056", "D-2-13")
 async def test_what_an_agent_raises_is_logged_and_not_told(speaker: Speaker, caplog: pytest.LogCaptureFixture) -> None:
     seen = await speaker.send("crash")
     assert seen.state == "FAILED"

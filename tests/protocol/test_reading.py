@@ -225,7 +225,7 @@ class TestOrder:
             assert ids(listed) == [asked.id, done.id]
 
 
-@pytest.mark.proves("W-049", "W-053", "W-054")
+@pytest.mark.proves("W-049", "W-053", "W-054", "D-2-12")
 async def test_somebody_elses_task_answers_as_one_that_never_was(speaker: Speaker) -> None:
     """A tenant is the boundary there is without authentication; the answers are compared byte for byte."""
     seen = await speaker.send("ask", tenant="theirs")
@@ -246,7 +246,7 @@ async def test_somebody_elses_task_answers_as_one_that_never_was(speaker: Speake
     assert (await speaker.get(seen.id, tenant="theirs")).state == "INPUT_REQUIRED"
 
 
-@pytest.mark.proves("W-014")
+@pytest.mark.proves("W-014", "D-2-12")
 async def test_a_list_shows_its_callers_tasks_and_counts_no_others(lister: Speaker) -> None:
     theirs = await lister.send("echo theirs", tenant="theirs")
     mine = await lister.send("echo mine")

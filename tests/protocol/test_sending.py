@@ -24,14 +24,14 @@ async def test_a_send_answers_one_task_with_everything_in_it(speaker: Speaker) -
     assert (await speaker.get(seen.id)).raw == seen.raw
 
 
-@pytest.mark.proves("W-001", "W-037", "W-065")
+@pytest.mark.proves("W-001", "W-037", "W-065", "S-4-19")
 async def test_a_direct_answer_is_one_message_and_no_task(speaker: Speaker) -> None:
     seen = await speaker.send("direct", now=True)
     assert seen.kind == "message" and seen.words == "At once"
     assert seen.context and seen.id == ""
 
 
-@pytest.mark.proves("W-034")
+@pytest.mark.proves("W-034", "S-4-17")
 @pytest.mark.parametrize(
     ("text", "state"),
     [
@@ -48,7 +48,7 @@ async def test_a_waiting_send_returns_once_the_task_ended_or_waits_for_somebody(
     assert (await speaker.send(text)).state == state
 
 
-@pytest.mark.proves("W-034")
+@pytest.mark.proves("W-034", "S-4-17")
 async def test_a_waiting_send_does_not_return_while_the_task_works(speaker: Speaker) -> None:
     sending = asyncio.ensure_future(speaker.send("wait"))
     await speaker.stage.working.wait()
@@ -285,6 +285,7 @@ class TestContent:
 
 
 class TestIdempotency:
+    @pytest.mark.proves("D-5-9")
     async def test_a_key_gets_the_same_task_and_another_body_an_error(self, speaker: Speaker) -> None:
         params = speaker.sending("echo hi")
         key = {"idempotency-key": "once"}
@@ -296,7 +297,7 @@ class TestIdempotency:
         assert speaker.stage.runs == ["echo hi"]
 
 
-@pytest.mark.proves("W-216")
+@pytest.mark.proves("W-216", "S-9-8")
 async def test_an_address_in_a_message_is_carried_and_not_fetched(speaker: Speaker) -> None:
     """Whoever could make us fetch could make us knock at doors only we can reach."""
     knocks: list[object] = []

@@ -9,6 +9,7 @@ from tests.protocol.speaking import Refused, Speaker, violations
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.proves("S-12-8")
 async def test_a_tenants_task_is_made_read_and_ended_within_it(speaker: Speaker) -> None:
     asked = await speaker.send("ask", tenant="acme")
     assert (await speaker.get(asked.id, tenant="acme")).raw == asked.raw
@@ -18,7 +19,7 @@ async def test_a_tenants_task_is_made_read_and_ended_within_it(speaker: Speaker)
     assert (await speaker.cancel(other.id, tenant="acme")).state == "CANCELED"
 
 
-@pytest.mark.proves("W-049", "W-053")
+@pytest.mark.proves("W-049", "W-053", "S-12-8")
 async def test_no_operation_reaches_over_the_boundary(speaker: Speaker) -> None:
     asked = await speaker.send("ask", tenant="acme")
     for tenant in ("", "other", "acm", "acme2"):
@@ -34,7 +35,7 @@ async def test_no_operation_reaches_over_the_boundary(speaker: Speaker) -> None:
     assert (await speaker.get(asked.id, tenant="acme")).raw == asked.raw
 
 
-@pytest.mark.proves("W-049", "W-069")
+@pytest.mark.proves("W-049", "W-069", "S-1-3")
 async def test_a_context_of_the_same_name_is_another_conversation_elsewhere(speaker: Speaker) -> None:
     await speaker.send("echo secret plan", tenant="acme", contextId="c")
     seen = await speaker.send("context", tenant="other", contextId="c")
@@ -65,6 +66,7 @@ async def test_path_and_parameters_may_agree_but_not_contradict(modern: Speaker)
     assert len(modern.stage.runs) == 1
 
 
+@pytest.mark.proves("S-1-7")
 @pytest.mark.parametrize("tenant", ["a%0d%0ab", "x" * 300, "tasks", "agents"])
 async def test_a_name_that_is_taken_or_would_break_lines_is_no_tenant(modern: Speaker, tenant: str) -> None:
     if modern.rest:
@@ -76,6 +78,7 @@ async def test_a_name_that_is_taken_or_would_break_lines_is_no_tenant(modern: Sp
     assert not modern.stage.runs
 
 
+@pytest.mark.proves("S-1-7")
 @pytest.mark.parametrize("tenant", ["tasks", "agents", ".well-known"])
 async def test_parameters_cannot_name_a_tenant_that_no_path_could(modern: Speaker, tenant: str) -> None:
     """Who was let in under such a name by one binding would not be reached by the other."""

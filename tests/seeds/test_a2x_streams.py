@@ -58,7 +58,7 @@ def test_literal_frames_are_those_of_the_page_to_the_byte(literal: str) -> None:
     assert words(call(literal, RPC, "tasks/get", {"id": task})["status"]) == "Analyzing..."
 
 
-@pytest.mark.proves("003-14")
+@pytest.mark.proves("003-14", "S-12-17")
 def test_to_the_letter_all_an_agent_says_and_makes_is_a_message(literal: str) -> None:
     with streaming(literal, RPC, STREAM, said("say Busy", "write One ", "write two.", "data 3")) as stream:
         events = [frame.json() for frame in stream.rest()]
@@ -84,7 +84,7 @@ def test_to_the_letter_a_stream_ends_with_what_failed_or_is_asked(literal: str) 
         assert list(last) == ["kind", "taskId", "status"]
 
 
-@pytest.mark.proves("003-14", "003-30", "003-d10", "003-d11")
+@pytest.mark.proves("003-14", "003-30", "003-d10", "003-d11", "S-12-17")
 def test_a_superset_delivers_each_piece_and_says_it_in_a_status_update(base: str) -> None:
     with streaming(base, RPC, STREAM, said("write One ", "say Busy", "write two."), id="req-001") as stream:
         frames = stream.rest()
@@ -173,7 +173,7 @@ def test_who_hangs_up_stops_nothing_and_continues_where_it_was(base: str) -> Non
     assert words(call(base, RPC, "tasks/get", {"id": id})["status"]) == "One two."
 
 
-@pytest.mark.proves("003-d13")
+@pytest.mark.proves("003-d13", "S-2-6")
 def test_between_two_frames_of_one_piece_there_is_no_cursor(base: str) -> None:
     with streaming(base, RPC, STREAM, said("write One ", "wait torn", "write two.")) as stream:
         seen = stream.until(delivers)

@@ -216,24 +216,24 @@ def wrong(code: int, message: str, id: str = "null") -> str:
     return f'{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"{message}"}}}}'
 
 
-@pytest.mark.proves("000-33", "000-c8")
+@pytest.mark.proves("000-33", "000-c8", "S-12-11")
 def test_what_is_no_json_is_a_parse_error(base: str, literal: str) -> None:
     for where in (base, literal):
         assert error_of(where, b"not json") == wrong(-32700, "Parse error")
 
 
-@pytest.mark.proves("000-34", "000-c8")
+@pytest.mark.proves("000-34", "000-c8", "S-12-11")
 @pytest.mark.parametrize("body", MISSING)
 def test_a_request_without_its_fields_is_invalid(base: str, body: bytes) -> None:
     assert error_of(base, body) == wrong(-32600, "Invalid request", "1" if b'"id":1' in body else "null")
 
 
-@pytest.mark.proves("000-35", "000-c8")
+@pytest.mark.proves("000-35", "000-c8", "S-12-11")
 def test_an_unknown_method_is_not_found(base: str) -> None:
     assert error_of(base, envelope("foo", {}, id=1)) == wrong(-32601, "Method not found", "1")
 
 
-@pytest.mark.proves("000-15", "000-36", "000-c4")
+@pytest.mark.proves("000-15", "000-36", "000-c4", "S-12-11")
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel"])
 def test_an_unknown_task_is_not_found_by_the_name_the_page_gives_it(base: str, literal: str, method: str) -> None:
     body = envelope(method, {"taskId": "task-uuid"}, id=2)

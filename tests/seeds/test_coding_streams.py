@@ -200,7 +200,7 @@ def test_a_second_question_is_asked_on_the_same_stream(base: str) -> None:
     assert answer_of(task) == "Answered 'y'.Answered 'n'."
 
 
-@pytest.mark.proves("000-d2", "000-31")
+@pytest.mark.proves("000-d2", "000-31", "S-6-1")
 def test_a_blocking_send_answers_at_the_question_and_its_context_resumes_it(base: str) -> None:
     task = send(base, "approval git push", "done Pushed.", blocking=True)
     assert task["status"]["state"] == "input-required"
@@ -242,7 +242,7 @@ def test_a_context_without_a_question_begins_a_new_task_in_it(base: str) -> None
     assert second["id"] != first["id"] and second["contextId"] == first["contextId"]
 
 
-@pytest.mark.proves("000-27", "000-d2")
+@pytest.mark.proves("000-27", "000-d2", "S-6-2")
 def test_a_stream_nobody_answers_ends_after_a_while_with_the_question_open(literal: str) -> None:
     with streaming(literal, RPC, "message/stream", said("approval make", "done Made.")) as stream:
         *_, asked, last = [frame.json() for frame in stream.rest()]

@@ -95,7 +95,7 @@ def test_both_card_paths_answer_the_same_with_one_json_rpc_interface(base: str, 
         assert interfaces[0]["protocol"] == "json-rpc"
 
 
-@pytest.mark.proves("001-1", "001-2", "001-3", "001-d12", "001-c2")
+@pytest.mark.proves("001-1", "001-2", "001-3", "001-d12", "001-c2", "S-12-13")
 def test_both_methods_answer_the_card(either: str) -> None:
     answers = [ask(either, "POST", RPC, envelope(name, {})) for name in ("GetAgentCard", "GetExtendedAgentCard")]
     for answer in answers:
@@ -385,7 +385,7 @@ def test_a_list_is_of_one_state_if_that_is_asked_for(either: str) -> None:
         assert [task["id"] for task in found["tasks"]] == ids
 
 
-@pytest.mark.proves("001-d10", "001-7")
+@pytest.mark.proves("001-d10", "001-7", "S-12-15")
 def test_a_list_is_of_everything(bare: str) -> None:
     sent = {send(bare, "write x")["id"] for _ in range(120)}
     listed = call(bare, RPC, "ListTasks", {})

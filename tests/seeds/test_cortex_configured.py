@@ -18,7 +18,7 @@ def said(here: Path) -> str:
     return (here / "stderr.txt").read_text()
 
 
-@pytest.mark.proves("001-48", "001-20", "001-d16")
+@pytest.mark.proves("001-48", "001-20", "001-d16", "S-12-14")
 def test_the_page_s_file_serves_every_address_and_warns_of_it(tmp_path: Path) -> None:
     (tmp_path / "cortex.json").write_text(PAGE)
     arguments = ("serve", AGENT, "--config", "cortex.json", "--store", "memory://")

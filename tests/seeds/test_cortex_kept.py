@@ -44,7 +44,7 @@ def brief(base: str, n: int) -> JSON:
 # --- how many -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.proves("001-22", "001-c7", "001-d13")
+@pytest.mark.proves("001-22", "001-c7", "001-d13", "S-12-16")
 def test_one_task_too_many_evicts_the_oldest_finished_one_and_none_that_goes_on(tmp_path: Path) -> None:
     with keeping(tmp_path, "memory://") as base:
         parked = send(base, "ask Still there?", context="brief")
@@ -64,7 +64,7 @@ def test_one_task_too_many_evicts_the_oldest_finished_one_and_none_that_goes_on(
         assert ended(base, running["id"]) == "TASK_STATE_COMPLETED"
 
 
-@pytest.mark.proves("001-d13")
+@pytest.mark.proves("001-d13", "S-5-17")
 def test_a_memory_full_of_unfinished_tasks_refuses_new_ones_until_one_ends(tmp_path: Path) -> None:
     with keeping(tmp_path, "memory://", "cached_tasks=2") as base:
         first, second = send(base, "ask One?"), send(base, "ask Two?")
@@ -75,7 +75,7 @@ def test_a_memory_full_of_unfinished_tasks_refuses_new_ones_until_one_ends(tmp_p
         assert not known(base, first["id"]) and known(base, second["id"]) and known(base, third["id"])
 
 
-@pytest.mark.proves("001-23", "001-d15")
+@pytest.mark.proves("001-23", "001-d15", "D-5-7")
 def test_one_conversation_too_many_forgets_the_oldest_but_none_of_its_tasks(tmp_path: Path) -> None:
     with keeping(tmp_path, "memory://") as base:
         first = send(base, "write First.", context="c0")
@@ -99,7 +99,7 @@ def test_tasks_that_name_no_conversation_are_not_fewer_for_it(tmp_path: Path) ->
         assert all(known(base, task["id"]) for task in (*waiting, *done))
 
 
-@pytest.mark.proves("001-d14")
+@pytest.mark.proves("001-d14", "S-5-18", "S-12-16")
 def test_a_file_keeps_what_memory_would_forget(tmp_path: Path) -> None:
     limits = ("cached_tasks=10", "cached_contexts=5", "cached_for=0.1s", "sweep=0.1s")
     with keeping(tmp_path, f"{tmp_path}/tasks.db", *limits) as base:
@@ -111,7 +111,7 @@ def test_a_file_keeps_what_memory_would_forget(tmp_path: Path) -> None:
 # --- how long -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.proves("001-22", "001-23", "001-24", "001-25", "001-d14")
+@pytest.mark.proves("001-22", "001-23", "001-24", "001-25", "001-d14", "D-5-7")
 def test_the_limits_are_cortex_s_unless_told() -> None:
     store = Settings().store
     assert (store.cached_tasks, store.cached_contexts, store.cached_for, store.sweep) == (1_000, 500, HOUR, 300)

@@ -100,7 +100,7 @@ def test_chunks_build_up_one_artifact_and_the_last_says_so(either: str) -> None:
     assert len({chunk["artifact"]["artifactId"] for chunk in chunks}) == 1
 
 
-@pytest.mark.proves("001-11", "001-16", "001-17", "001-d6")
+@pytest.mark.proves("001-11", "001-16", "001-17", "001-d6", "S-2-7")
 @pytest.mark.parametrize(
     ("step", "ends"),
     [

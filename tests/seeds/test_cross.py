@@ -47,6 +47,7 @@ def again(base: str, tongue: Tongue, task: Seen, whose: Tongue, code: int) -> No
         assert tongue.cancels(base, task, whose).state == task.state
 
 
+@pytest.mark.proves("S-6-9")
 def test_a_working_task_is_read_and_streamed(base: str, pair: tuple[Tongue, Tongue]) -> None:
     one, other = pair
     whose = words(other, made_by=one)
@@ -104,6 +105,7 @@ def test_a_streamed_question_is_answered_from_elsewhere(base: str, pair: tuple[T
             assert made.until(state="completed").final and made.rest() == []
 
 
+@pytest.mark.proves("S-6-1")
 def test_a_running_task_is_cancelled(base: str, pair: tuple[Tongue, Tongue]) -> None:
     one, other = pair
     whose = words(other, made_by=one)

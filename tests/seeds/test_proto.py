@@ -92,7 +92,7 @@ def test_a_send_waits_for_the_end_and_tells_what_it_cost(base: str) -> None:
     assert task["data"]["durationMs"] > 0
 
 
-@pytest.mark.proves("004-8", "004-9", "004-d1")
+@pytest.mark.proves("004-8", "004-9", "004-d1", "S-12-9")
 def test_a_task_that_reported_nothing_says_so_in_zeros_wherever_it_is_shown(base: str) -> None:
     task = send(base, "write Free.")
     id = task["id"]
@@ -110,7 +110,7 @@ def test_a_task_that_reported_nothing_says_so_in_zeros_wherever_it_is_shown(base
         assert shown_task["data"]["durationMs"] == task["data"]["durationMs"] > 0
 
 
-@pytest.mark.proves("004-8", "004-d1")
+@pytest.mark.proves("004-8", "004-d1", "S-12-9")
 @pytest.mark.parametrize(("step", "state"), [("fail No.", "failed"), ("ask_human Which?", "input-required")])
 def test_tasks_that_are_not_completed_tell_their_cost_too(base: str, step: str, state: str) -> None:
     task = send(base, "spend 3 4", step)
@@ -148,7 +148,7 @@ def test_a_task_is_read_while_it_works_and_after(base: str) -> None:
 # --- cancelling -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.proves("004-34", "004-35", "004-c7")
+@pytest.mark.proves("004-34", "004-35", "004-c7", "S-12-12")
 def test_a_running_task_is_cancelled_and_cancelling_it_again_changes_nothing(base: str) -> None:
     with streaming(base, RPC, "message/stream", said("wait forever")) as stream:
         first = stream.next()
@@ -187,7 +187,7 @@ def test_a_message_to_an_unknown_task_starts_a_fresh_one(base: str) -> None:
     assert task["id"] != "nobody-s" and task["status"]["state"] == "completed" and text(task) == "hi"
 
 
-@pytest.mark.proves("004-32")
+@pytest.mark.proves("004-32", "S-6-1")
 def test_a_message_to_a_working_task_starts_a_fresh_one_and_leaves_it_working(base: str) -> None:
     with streaming(base, RPC, "message/stream", said("wait working", "write Mine.")) as stream:
         first = stream.next()
@@ -253,7 +253,7 @@ def gone(base: str, id: str) -> None:
         pass
 
 
-@pytest.mark.proves("004-20", "004-d2")
+@pytest.mark.proves("004-20", "004-d2", "S-5-18")
 def test_a_task_forgotten_by_memory_is_answered_from_the_file(tmp_path: Path) -> None:
     soon = ("--set", "cached_for=0.1s", "--set", "sweep=0.1s")
     with (
@@ -267,7 +267,7 @@ def test_a_task_forgotten_by_memory_is_answered_from_the_file(tmp_path: Path) ->
             assert [frame.json()["result"] for frame in stream.rest()] == [task]
 
 
-@pytest.mark.proves("004-21", "004-d2")
+@pytest.mark.proves("004-21", "004-d2", "D-5-6")
 def test_a_finished_task_is_deleted_after_its_retention_and_a_parked_one_never(tmp_path: Path) -> None:
     soon = ("--set", "retention=0.1s", "--set", "sweep=0.1s")
     with serving(AGENT, *soon, "--store", f"{tmp_path}/tasks.db", logs=tmp_path / "server.log") as base:

@@ -64,7 +64,7 @@ def begun(frame: Frame) -> bool:
 # --- what a stream says ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.proves("004-10", "004-11", "004-12", "004-13", "004-14", "004-16", "004-c3")
+@pytest.mark.proves("004-10", "004-11", "004-12", "004-13", "004-14", "004-16", "004-c3", "S-2-8")
 @pytest.mark.parametrize("style", ["base", "literal"])
 def test_a_stream_begins_with_the_task_and_every_frame_says_its_kind(
     style: str, request: pytest.FixtureRequest
@@ -148,7 +148,7 @@ def test_two_followers_see_the_same_and_the_task_works_on_without_any(base: str)
     assert text(call(base, RPC, "tasks/get", {"id": id})) == "cd"
 
 
-@pytest.mark.proves("004-19", "004-d3")
+@pytest.mark.proves("004-19", "004-d3", "S-2-13")
 def test_resubscribing_to_a_finished_task_answers_its_final_state_and_artifacts_once(base: str) -> None:
     task = send(base, "write Done ", "write and dusted.", "spend 1 1")
     with streaming(base, RPC, "tasks/resubscribe", {"id": task["id"]}) as stream:

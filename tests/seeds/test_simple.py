@@ -165,7 +165,7 @@ def test_a_task_is_read_by_its_id_and_an_unknown_one_is_not_found(base: str) -> 
     assert refusal(base, RPC, "tasks/get", {"id": "task-uuid"})["code"] == -32001
 
 
-@pytest.mark.proves("002-8", "002-c5", "002-d3")
+@pytest.mark.proves("002-8", "002-c5", "002-d3", "S-6-6")
 def test_the_list_is_a_bare_array_of_all_tasks_with_all_there_is_of_them(base: str) -> None:
     own = send(base, "write Mine.")
     message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "write Theirs."}]}
@@ -259,7 +259,7 @@ def test_both_versions_pass_and_so_does_none(base: str, method: str, params: JSO
     assert answer.headers["a2a-version"] == "1.0"
 
 
-@pytest.mark.proves("002-26", "002-29", "002-c8", "002-d8")
+@pytest.mark.proves("002-26", "002-29", "002-c8", "002-d8", "S-6-8")
 @pytest.mark.parametrize(("method", "params"), METHODS, ids=[name for name, _ in METHODS])
 @pytest.mark.parametrize("version", ["2.0", "0.2", "1.0.0", "1", "latest"])
 def test_any_other_version_is_not_supported(base: str, method: str, params: JSON, version: str) -> None:
@@ -268,7 +268,7 @@ def test_any_other_version_is_not_supported(base: str, method: str, params: JSON
     assert error["data"][0]["reason"] == "VERSION_NOT_SUPPORTED"
 
 
-@pytest.mark.proves("002-d9")
+@pytest.mark.proves("002-d9", "S-6-8")
 @pytest.mark.parametrize("version", ["1.0", "0.3"])
 def test_the_names_it_shares_with_0_3_pass_in_both_versions_too(base: str, version: str) -> None:
     headers = {"A2A-Version": version}
@@ -285,7 +285,7 @@ def test_the_names_it_shares_with_0_3_pass_in_both_versions_too(base: str, versi
 # --- names shared with others ---------------------------------------------------------------------------------
 
 
-@pytest.mark.proves("002-d9")
+@pytest.mark.proves("002-d9", "S-6-5", "S-12-12")
 def test_shared_names_are_answered_in_the_words_of_who_made_the_task(base: str) -> None:
     own = send(base, "ask Which one?")
     text_part = {"kind": "text", "text": "ask Which one?"}
@@ -305,7 +305,7 @@ def test_shared_names_are_answered_in_the_words_of_who_made_the_task(base: str) 
     assert ["data" in error for error in again] == [True, False]
 
 
-@pytest.mark.proves("002-d23")
+@pytest.mark.proves("002-d23", "S-6-9")
 @pytest.mark.parametrize("path", ["/a2a/jsonrpc", "/a2a", "/api/a2a"])
 def test_its_own_names_are_spoken_at_every_other_mount_too(base: str, path: str) -> None:
     asking = call(base, path, "tasks/send", said("ask Which one?"))

@@ -71,7 +71,7 @@ def test_a_send_makes_a_task_of_the_client_s_id_in_its_session_and_waits_for_it(
     assert call(base, RPC, "tasks/get", {"id": "client-task-9"}) == task
 
 
-@pytest.mark.proves("01-1", "01-3")
+@pytest.mark.proves("01-1", "01-3", "S-6-4")
 def test_a_type_or_a_session_is_enough_to_be_understood_and_what_is_missing_is_made(base: str) -> None:
     typed = call(base, RPC, "tasks/send", {"message": {"role": "user", "parts": [{"type": "text", "text": "x"}]}})
     assert typed["id"] and typed["sessionId"]
@@ -145,7 +145,7 @@ def test_a_reply_without_a_task_is_a_completed_task(tmp_path: Path) -> None:
 # --- streams --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.proves("01-10")
+@pytest.mark.proves("01-10", "S-2-8")
 def test_a_stream_has_no_task_but_its_statuses_and_artifacts(base: str) -> None:
     script = said("write One ", "say Busy", "write two.", "data 3", id="streamed")
     with streaming(base, RPC, SUBSCRIBE, script, id="call-1") as stream:
@@ -279,7 +279,7 @@ def test_its_names_are_spoken_in_versions_before_1_0(base: str, version: str) ->
         assert error["code"] == -32603 and "0.1" in error["message"]
 
 
-@pytest.mark.proves("01-17")
+@pytest.mark.proves("01-17", "S-6-5")
 def test_the_names_shared_with_others_are_answered_in_the_words_of_the_task_s_maker(base: str) -> None:
     message = {"kind": "message", "messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "ask Which?"}]}
     theirs = call(base, RPC, "message/send", {"message": message})

@@ -29,7 +29,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield base
 
 
-@pytest.mark.proves("004-c13")
+@pytest.mark.proves("004-c13", "S-12-20")
 @pytest.mark.parametrize(("path", "method"), CALLS)
 def test_nobody_gets_in_without_it_and_its_holder_does(base: str, path: str, method: str) -> None:
     body = envelope(method, SAID)
@@ -51,6 +51,7 @@ def test_the_card_inside_is_for_who_has_it(base: str) -> None:
     assert shown.status == 200
 
 
+@pytest.mark.proves("S-12-20")
 @pytest.mark.parametrize("path", ["/.well-known/agent-card.json", "/.well-known/agent.json", "/agentCard", "/healthz"])
 def test_cards_and_probes_stay_public(base: str, path: str) -> None:
     assert ask(base, "GET", path).status == 200

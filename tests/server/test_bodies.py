@@ -98,7 +98,7 @@ async def test_a_length_that_is_none_is_refused(length: str) -> None:
         assert (await line.answer()).status in (400, 413)
 
 
-@pytest.mark.proves("W-207")
+@pytest.mark.proves("W-207", "S-9-3")
 @pytest.mark.parametrize("target", ["/", "/message:send", "/message:stream", "/v1/message:send"])
 @pytest.mark.parametrize("headers", [FORM, {"Content-Type": "text/plain"}, {"Content-Type": ""}])
 async def test_a_body_that_does_not_call_itself_json_is_refused(target: str, headers: dict[str, str]) -> None:

@@ -29,6 +29,7 @@ async def drip(line: Line, data: bytes, until: asyncio.Task[Any]) -> None:
             return
 
 
+@pytest.mark.proves("S-10-1")
 async def test_headers_that_drip_in_are_cut_off_at_the_deadline_however_lively_they_drip() -> None:
     async with running(settings=HASTY) as server:
         line = await server.dial()
@@ -75,6 +76,7 @@ async def test_a_stream_at_rest_is_not_closed_by_any_deadline() -> None:
         assert b"working" in (await line.chunk()).lower()
 
 
+@pytest.mark.proves("S-10-1")
 @pytest.mark.parametrize(
     "head",
     [
@@ -225,6 +227,7 @@ async def test_the_answer_to_head_has_the_length_but_not_the_body() -> None:
         assert head.headers["etag"] == get.headers["etag"]
 
 
+@pytest.mark.proves("S-4-17")
 async def test_a_client_that_leaves_frees_its_waiting_send_at_once() -> None:
     engine = ScriptedEngine()
     engine.blocks = True
@@ -261,6 +264,7 @@ async def test_a_client_that_leaves_before_its_body_is_whole_leaves_nothing_behi
         assert len(server.engine.calls) == 1
 
 
+@pytest.mark.proves("D-2-9")
 async def test_a_client_that_does_not_read_holds_its_stream_back_and_nobody_else() -> None:
     engine = ScriptedEngine()
     async with running(engine) as server:

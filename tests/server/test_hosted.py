@@ -142,6 +142,7 @@ async def test_a_stream_runs_to_its_end() -> None:
     assert host.body.count(b"data: ") == 2
 
 
+@pytest.mark.proves("S-9-7")
 @pytest.mark.parametrize("headers", [[(b"host", b"evil.example")], [*JSON, (b"origin", b"https://evil.example")], []])
 async def test_the_same_callers_are_refused(headers: list[Any]) -> None:
     engine = ScriptedEngine()
@@ -162,6 +163,7 @@ async def test_headers_on_several_lines_are_one() -> None:
     assert twice.status == 403
 
 
+@pytest.mark.proves("S-10-6")
 @pytest.mark.parametrize(
     ("scope", "path"),
     [
@@ -189,7 +191,7 @@ async def test_a_mounted_card_names_its_mount() -> None:
     assert json.loads(host.body)["url"] == "https://localhost/desk/"
 
 
-@pytest.mark.proves("W-056")
+@pytest.mark.proves("W-056", "D-2-13")
 async def test_what_nobody_foresaw_is_told_in_neutral_words_and_logged_whole(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -223,12 +223,14 @@ async def test_a_part_with_two_contents_or_none(server: Whole, way: Way) -> None
         assert f"message.{way.parts}[1]" in named(error), nothing
 
 
+@pytest.mark.proves("D-2-7")
 @SPOKEN
 async def test_too_many_parts(server: Whole, way: Way) -> None:
     error = await ask(server, way, way.body(**{way.parts: [way.part()] * 6}))
     assert "at most 5" in named(error)
 
 
+@pytest.mark.proves("S-1-6")
 @SPOKEN
 async def test_an_id_that_would_break_lines_or_is_too_long(server: Whole, way: Way) -> None:
     for name in ("messageId", "contextId", "taskId"):
@@ -237,6 +239,7 @@ async def test_an_id_that_would_break_lines_or_is_too_long(server: Whole, way: W
             assert f"message.{name}" in named(error) and "event: x" not in named(error), (name, id)
 
 
+@pytest.mark.proves("S-6-13")
 @SPOKEN
 async def test_a_number_nothing_can_hold(server: Whole, way: Way) -> None:
     await ask(server, way, way.body(metadata={"n": "HUGE"}).replace(b'"HUGE"', b"1e400"))
@@ -260,6 +263,7 @@ async def test_lone_surrogates_and_bare_control_characters(server: Whole, way: W
 # --- too much
 
 
+@pytest.mark.proves("S-6-12")
 @SPOKEN
 async def test_a_depth_bomb(server: Whole, way: Way) -> None:
     closed = way.body(metadata={"n": "BOMB"}).replace(b'"BOMB"', b"[" * 50_000 + b"]" * 50_000)
@@ -268,6 +272,7 @@ async def test_a_depth_bomb(server: Whole, way: Way) -> None:
         assert "deeper" in named(error) or error == {"code": -32600, "message": "Invalid request"}  # that page's words
 
 
+@pytest.mark.proves("D-2-8")
 @SPOKEN
 async def test_a_body_over_eight_mebibytes(server: Whole, way: Way) -> None:
     answer = await server.ask(way.request(way.body(metadata={"pad": "x" * (8 << 20)})))
@@ -289,6 +294,7 @@ async def test_headers_that_drip_in(way: Way) -> None:
 # --- from whom no request is taken
 
 
+@pytest.mark.proves("S-9-3")
 @SPOKEN
 async def test_another_media_type(server: Whole, way: Way) -> None:
     for media in ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
@@ -306,6 +312,7 @@ STRANGERS: tuple[dict[str, str], ...] = (
 )
 
 
+@pytest.mark.proves("S-9-1", "S-9-2", "S-9-4", "S-9-5")
 @SPOKEN
 async def test_a_foreign_page_a_rebound_name_and_an_unknown_proxy(server: Whole, way: Way) -> None:
     for headers in STRANGERS:
@@ -315,6 +322,7 @@ async def test_a_foreign_page_a_rebound_name_and_an_unknown_proxy(server: Whole,
         assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
+@pytest.mark.proves("S-9-4")
 @SPOKEN
 async def test_what_may_be_done_is_told_and_does_nothing(server: Whole, way: Way) -> None:
     page = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
@@ -354,6 +362,7 @@ class TestKept:
         async with whole(agent()) as served:
             yield served
 
+    @pytest.mark.proves("S-6-13")
     @pytest.mark.parametrize("way", [WAYS["JSON-RPC 1.0"], WAYS["HTTP+JSON 1.0"]], ids=["JSONRPC", "HTTP+JSON"])
     @pytest.mark.parametrize("number", NUMBERS)
     async def test_numbers(self, server: Whole, way: Way, number: str) -> None:

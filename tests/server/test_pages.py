@@ -32,7 +32,7 @@ def get(target: str, **headers: str) -> bytes:
 # --- cards
 
 
-@pytest.mark.proves("W-143", "W-160", "W-161", "W-219")
+@pytest.mark.proves("W-143", "W-160", "W-161", "W-219", "S-9-9")
 @pytest.mark.parametrize("path", CARDS)
 async def test_a_card_comes_with_everything_needed_not_to_fetch_it_again(path: str) -> None:
     async with running(settings=ServerSettings(card_max_age=77)) as server:
@@ -79,6 +79,7 @@ async def test_each_version_has_its_own_card_and_its_own_tag() -> None:
         assert (await server.ask(get(f"{CARDS[0]}?A2A-Version=0.3"))).body == legacy.body
 
 
+@pytest.mark.proves("S-9-9")
 async def test_a_card_names_the_address_it_was_asked_at() -> None:
     async with running() as server:
         card = (await server.ask(get(CARDS[0], Host=f"localhost:{server.port}"))).json()
@@ -104,6 +105,7 @@ async def test_the_addresses_on_a_card_are_ones_that_answer() -> None:
                 assert answer.status == 200
 
 
+@pytest.mark.proves("S-9-9")
 async def test_the_configured_address_wins_over_every_header() -> None:
     gateway = GatewaySettings(public_url="https://desk.example/a2a/", proxies=("127.0.0.1",))
     async with running(gateway=gateway) as server:
@@ -138,6 +140,7 @@ async def test_a_proxy_that_forwards_nonsense_is_refused(headers: dict[str, str]
         assert (await server.ask(get(CARDS[0], **headers))).status == 400
 
 
+@pytest.mark.proves("S-9-5")
 async def test_forwarding_headers_of_anybody_else_are_refused() -> None:
     async with running() as server:
         for name in ("X_Forwarded_For", "X_Forwarded_Host", "X_Forwarded_Proto", "Forwarded", "X_Real_IP"):
@@ -293,6 +296,7 @@ def preflight(origin: str = PAGE, **more: str) -> bytes:
     return request("OPTIONS", "/", headers=asked)
 
 
+@pytest.mark.proves("S-9-2")
 async def test_pages_from_elsewhere_are_refused_and_learn_nothing() -> None:
     async with running() as server:
         for data in (request(body=rpc(), headers={"Origin": PAGE}), preflight(), get(CARDS[0], Origin="null")):

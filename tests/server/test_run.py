@@ -74,6 +74,7 @@ async def streaming(server: Running) -> Line:
     return line
 
 
+@pytest.mark.proves("S-10-7")
 async def test_the_port_opens_only_after_recovery() -> None:
     engine = SlowEngine()
     async with listening(engine) as (server, _):
@@ -110,6 +111,7 @@ async def test_a_recovery_that_fails_is_told_and_leaves_nothing_open() -> None:
         assert engine.story == ["close"]
 
 
+@pytest.mark.proves("S-10-3")
 async def test_while_draining_reads_are_served_and_readiness_is_withdrawn() -> None:
     engine = SlowEngine()
     engine.recovered.set()
@@ -220,6 +222,7 @@ async def test_the_address_shown_is_one_that_can_be_called(host: str, shown: str
     assert opened == [f"http://{shown}:{listener.url.rpartition(':')[2]}"]
 
 
+@pytest.mark.proves("S-10-2")
 async def test_the_certificate_of_a_client_is_in_the_scope() -> None:
     server_side = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server_side.load_cert_chain(KEYS / "server.pem")

@@ -54,6 +54,7 @@ async def test_all_frames_that_are_ready_leave_in_one_write() -> None:
         assert (await line.chunk()).count(b"\n\n") == 100
 
 
+@pytest.mark.proves("S-2-7")
 async def test_an_idle_stream_is_kept_alive_by_comments_that_are_no_events() -> None:
     engine = ScriptedEngine()
     async with running(engine, settings=ServerSettings(keepalive_seconds=0.05)) as server:
@@ -89,6 +90,7 @@ async def test_a_finished_stream_ends_its_body_and_keeps_its_connection() -> Non
         assert (await line.answer()).status == 200
 
 
+@pytest.mark.proves("S-10-4")
 async def test_a_drained_stream_ends_without_a_final_marker() -> None:
     engine = ScriptedEngine()
     async with running(engine) as server:
@@ -158,6 +160,7 @@ async def test_what_nobody_foresaw_inside_a_stream_is_told_in_neutral_words() ->
         assert b"Internal error" in frame
 
 
+@pytest.mark.proves("D-2-7")
 async def test_streams_have_a_limit_and_give_their_place_back() -> None:
     engine = ScriptedEngine()
     async with running(engine, gateway=GatewaySettings(streams=2)) as server:
@@ -179,6 +182,7 @@ async def test_one_caller_cannot_take_all_streams() -> None:
         assert (await server.ask(STREAM)).status == 429
 
 
+@pytest.mark.proves("D-2-8")
 async def test_requests_at_once_have_a_limit_and_give_their_place_back() -> None:
     engine = ScriptedEngine()
     engine.blocks = True

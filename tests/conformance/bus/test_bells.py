@@ -20,6 +20,7 @@ async def bus(request: pytest.FixtureRequest) -> AsyncIterator[Bus]:
     await bus.close()
 
 
+@pytest.mark.proves("S-4-7")
 async def test_a_ring_wakes_every_listener_of_that_task_and_nobody_else(bus: Bus) -> None:
     heard: list[str] = []
     bus.listen("u", lambda: heard.append("one"))
@@ -75,6 +76,7 @@ async def test_a_listener_may_stop_itself_or_others_while_it_is_called(bus: Bus)
     assert heard[0] == "first" and heard.count("first") == 1
 
 
+@pytest.mark.proves("S-4-7")
 async def test_the_work_bell_is_its_own(bus: Bus) -> None:
     heard: list[str] = []
     bus.listen("u", lambda: heard.append("task"))

@@ -28,6 +28,7 @@ from tests.conformance.store.logs import (
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.proves("D-5-2", "S-2-2")
 async def test_a_first_append_numbers_its_facts_from_one(store: Store) -> None:
     appended = await store.append(new("u", created(5), started(6)))
     assert (appended.first, appended.head.seq) == (1, 2)
@@ -35,6 +36,7 @@ async def test_a_first_append_numbers_its_facts_from_one(store: Store) -> None:
     assert (appended.head.created_at, appended.head.status_at, appended.head.updated_at) == (5, 6, 6)
 
 
+@pytest.mark.proves("S-2-2")
 async def test_later_appends_continue_the_numbers_across_turns(store: Store) -> None:
     await store.append(new("u"))
     second = await store.append(output("u", chunk(), chunk()))
@@ -71,6 +73,7 @@ async def test_many_tasks_at_once_all_get_their_own_numbers(store: Store) -> Non
     assert {appended.first for appended in answers} == {3}
 
 
+@pytest.mark.proves("S-2-15")
 async def test_an_operation_with_an_old_version_is_refused_and_sees_the_head(store: Store) -> None:
     head = (await store.append(new("u"))).head
     await store.append(more(head, cancel()))
@@ -79,12 +82,14 @@ async def test_an_operation_with_an_old_version_is_refused_and_sees_the_head(sto
     assert refused.value.head == await store.head(OURS, "u")
 
 
+@pytest.mark.proves("S-2-15")
 async def test_output_does_not_outdate_an_operation(store: Store) -> None:
     head = (await store.append(new("u"))).head
     await store.append(output("u", chunk(), said()))
     assert (await store.append(more(head, cancel()))).first == 5
 
 
+@pytest.mark.proves("S-2-16")
 @pytest.mark.parametrize("guard", [Turn("t0", 1), Turn("t1", 0), Turn("t1", 2)])
 async def test_output_of_another_turn_or_epoch_is_refused(store: Store, guard: Turn) -> None:
     await store.append(new("u"))
@@ -93,6 +98,7 @@ async def test_output_of_another_turn_or_epoch_is_refused(store: Store, guard: T
     assert len(await store.since(OURS, "u", 0)) == 2
 
 
+@pytest.mark.proves("D-2-4", "S-2-16")
 @pytest.mark.parametrize("fact", [chunk(), said(), settled(state=TaskState.FAILED), asked()])
 async def test_nothing_follows_the_end(store: Store, fact: AnyFact) -> None:
     head = (await finished(store, "u")).head
@@ -110,6 +116,7 @@ async def test_a_turn_cannot_complete_over_an_untaken_message(store: Store) -> N
     assert (await store.append(output("u", started(turn="t2", epoch=2, took=1)))).head.queued == 0
 
 
+@pytest.mark.proves("S-4-13")
 async def test_the_first_of_two_ends_wins(store: Store) -> None:
     head = (await store.append(new("u"))).head
     one, two = await asyncio.gather(
@@ -121,6 +128,7 @@ async def test_the_first_of_two_ends_wins(store: Store) -> None:
     assert one.head.state is TaskState.COMPLETED
 
 
+@pytest.mark.proves("S-2-17")
 async def test_a_conflict_touches_nobody_else_in_its_group(store: Store) -> None:
     await store.append(new("u"))
     answers = await asyncio.gather(
@@ -134,6 +142,7 @@ async def test_a_conflict_touches_nobody_else_in_its_group(store: Store) -> None
     assert (await store.list(OURS, Query())).total == 6
 
 
+@pytest.mark.proves("S-1-2")
 async def test_an_id_is_given_once_per_scope(store: Store) -> None:
     first = await store.append(new("u1", id="mine"))
     with pytest.raises(Conflict) as refused:
@@ -150,6 +159,7 @@ async def test_of_two_first_appends_with_one_id_in_a_tick_one_wins(store: Store)
     assert [isinstance(answer, Conflict) for answer in answers] == [False, True, True, True, False]
 
 
+@pytest.mark.proves("S-1-2")
 async def test_an_id_equal_to_another_tasks_uid_is_refused_only_if_it_is_that_tasks_id(store: Store) -> None:
     await store.append(new("u1", id="mine"))
     assert (await store.append(new("u2", id="u1"))).head.id == "u1"
@@ -165,6 +175,7 @@ async def test_a_uid_is_given_once(store: Store) -> None:
     assert len(await store.since(OURS, "u", 0)) == 2
 
 
+@pytest.mark.proves("S-1-5")
 async def test_appending_to_an_unknown_or_foreign_task_is_the_same_conflict(store: Store) -> None:
     head = (await store.append(new("u"))).head
     for scope in OTHERS:
@@ -201,6 +212,7 @@ async def test_ten_thousand_facts_fit_in_one_append(store: Store) -> None:
     assert [entry.fact for entry in last] == [chunk(text="9998"), chunk(text="9999")]
 
 
+@pytest.mark.proves("S-6-3")
 async def test_origin_and_guard_words_are_kept(store: Store) -> None:
     await store.append(Append("u", OURS, (created(),), New("id", "ctx", origin="0.3")))
     head = await store.find(OURS, "id")

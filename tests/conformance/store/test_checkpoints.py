@@ -22,6 +22,7 @@ async def make(store: Store, seq: int, n: int, *segments: Segment) -> None:
     await store.checkpoint(Checkpoint(uid="u", scope=OURS, seq=seq, snapshot=snapshot(n), segments=segments))
 
 
+@pytest.mark.proves("S-2-21")
 async def test_load_starts_after_the_checkpoint_and_the_log_stays_whole(store: Store) -> None:
     await store.append(new("u"))
     await store.append(output("u", *(chunk(text=str(n)) for n in range(8))))

@@ -30,6 +30,7 @@ async def claimable(store: Store, limit: int = 10) -> list[str]:
     return [head.uid for head in await store.claimable(limit)]
 
 
+@pytest.mark.proves("S-4-5")
 async def test_a_claim_gives_a_new_epoch_and_outdates_everybody_else(store: Store) -> None:
     before = (await store.append(new("u"))).head
     epoch = await store.claim(OURS, "u", "r2", 1_000)
@@ -43,6 +44,7 @@ async def test_a_claim_gives_a_new_epoch_and_outdates_everybody_else(store: Stor
     await store.append(output("u", chunk(), epoch=2))
 
 
+@pytest.mark.proves("S-4-3")
 async def test_a_held_task_cannot_be_claimed_until_its_claim_lapses(store: Store, clock: HeldClock) -> None:
     await store.append(new("u", created(), started(replica="r1")))
     assert await store.claim(OURS, "u", "r2", 1_000) is None
@@ -67,6 +69,7 @@ async def test_finished_foreign_and_unknown_tasks_cannot_be_claimed(store: Store
     assert await store.claim(OURS, "nobody", "r", 1_000) is None
 
 
+@pytest.mark.proves("S-4-3")
 async def test_a_heartbeat_prolongs_what_is_held_and_tells_what_is_lost(store: Store, clock: HeldClock) -> None:
     await store.append(new("mine", created(), started(replica="r1")))
     await store.append(new("theirs", created(), started(replica="r2")))
@@ -82,6 +85,7 @@ async def test_a_heartbeat_prolongs_what_is_held_and_tells_what_is_lost(store: S
     assert await claimable(store) == ["theirs"]
 
 
+@pytest.mark.proves("S-4-3")
 async def test_a_released_task_is_free_at_once_but_only_its_holder_can_release_it(store: Store) -> None:
     await store.append(new("u", created(), started(replica="r1")))
     await store.release("r2", ["u"])
@@ -90,6 +94,7 @@ async def test_a_released_task_is_free_at_once_but_only_its_holder_can_release_i
     assert await claimable(store) == ["u"]
 
 
+@pytest.mark.proves("S-4-3")
 async def test_claimable_are_tasks_nobody_runs_oldest_first(store: Store) -> None:
     await store.append(new("queued", created(3)))
     await store.append(new("unclaimed", created(2), started(4)))
@@ -116,6 +121,7 @@ async def test_parking_lets_the_claim_go(store: Store) -> None:
     assert await store.claim(OURS, "u", "r2", 1_000) == 2
 
 
+@pytest.mark.proves("S-4-3")
 async def test_due_are_passed_cancel_deadlines_and_expiries(store: Store, clock: HeldClock) -> None:
     now = clock.at
     for uid, deadline in (("past", now - 5), ("now", now), ("future", now + 1)):
@@ -130,6 +136,7 @@ async def test_due_are_passed_cancel_deadlines_and_expiries(store: Store, clock:
     assert {head.uid for head in await store.due(10)} == {"past", "now", "future", "expired", "waits"}
 
 
+@pytest.mark.proves("S-4-6")
 async def test_recovery_lapses_every_claim(store: Store) -> None:
     await store.append(new("u", created(), started(replica="r1")))
     await store.recover()

@@ -13,6 +13,7 @@ from tests.conformance.store.logs import OTHERS, OURS, finished, message, more, 
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.proves("S-7-1")
 async def test_a_key_is_written_with_the_task_it_made(store: Store) -> None:
     await store.append(new("u", key=KeyRecord("k", "digest")))
     assert await store.key(OURS, "k") == KeyRecord("k", "digest", uid="u", at=1_000_000)
@@ -27,6 +28,7 @@ async def test_a_second_use_is_refused_with_the_first_and_makes_no_task(store: S
     assert (await store.list(OURS, Query())).total == 1
 
 
+@pytest.mark.proves("S-7-8")
 async def test_of_two_uses_in_one_tick_the_first_wins_and_others_are_untouched(store: Store) -> None:
     answers = await asyncio.gather(
         store.append(new("u", key=KeyRecord("k", "d"))),
@@ -37,6 +39,7 @@ async def test_of_two_uses_in_one_tick_the_first_wins_and_others_are_untouched(s
     assert [type(answer).__name__ for answer in answers] == ["Appended", "KeyTaken", "Appended"]
 
 
+@pytest.mark.proves("S-7-5")
 async def test_a_refused_append_does_not_use_up_its_key(store: Store) -> None:
     await store.append(new("u", id="mine"))
     with pytest.raises(Conflict):
@@ -51,6 +54,7 @@ async def test_a_taken_key_is_told_before_a_taken_id(store: Store) -> None:
         await store.append(new("v", id="mine", key=KeyRecord("k", "d")))
 
 
+@pytest.mark.proves("S-7-1")
 async def test_a_key_is_written_with_the_message_it_came_with(store: Store) -> None:
     head = (await store.append(new("u", key=KeyRecord("first", "d")))).head
     head = (await store.append(more(head, received(), key=KeyRecord("k", "d")))).head
@@ -62,6 +66,7 @@ async def test_a_key_is_written_with_the_message_it_came_with(store: Store) -> N
     assert (await store.append(more(head, received()))).first == head.seq + 1, "what was refused wrote nothing"
 
 
+@pytest.mark.proves("S-7-5")
 async def test_a_refused_message_does_not_use_up_its_key(store: Store) -> None:
     head = (await store.append(new("u"))).head
     await store.append(more(head, received()))
@@ -70,6 +75,7 @@ async def test_a_refused_message_does_not_use_up_its_key(store: Store) -> None:
     assert await store.key(OURS, "k") is None
 
 
+@pytest.mark.proves("S-7-8")
 async def test_of_two_messages_with_one_key_in_one_tick_one_is_kept(store: Store) -> None:
     one, two = (await store.append(new("u"))).head, (await store.append(new("v"))).head
     answers = await asyncio.gather(
@@ -86,6 +92,7 @@ async def test_a_taken_key_is_told_before_a_finished_task(store: Store) -> None:
         await store.append(more(head, received(), key=KeyRecord("k", "d")))
 
 
+@pytest.mark.proves("S-7-7")
 async def test_all_keys_of_a_task_go_with_it(store: Store, clock: HeldClock) -> None:
     head = (await store.append(new("u", key=KeyRecord("k", "d")))).head
     await store.append(more(head, received(), key=KeyRecord("l", "d")))
@@ -96,6 +103,7 @@ async def test_all_keys_of_a_task_go_with_it(store: Store, clock: HeldClock) -> 
     await store.append(new("v", key=KeyRecord("l", "d")))
 
 
+@pytest.mark.proves("S-7-1")
 async def test_keys_belong_to_their_scope(store: Store) -> None:
     await store.append(new("u", key=KeyRecord("k", "d")))
     for n, scope in enumerate(OTHERS):
@@ -124,6 +132,7 @@ async def test_two_direct_replies_in_one_tick_keep_one(store: Store) -> None:
     assert kept and kept.digest == "0"
 
 
+@pytest.mark.proves("S-7-7")
 async def test_a_sweep_frees_old_keys_of_replies_but_not_of_tasks_that_stay(store: Store, clock: HeldClock) -> None:
     await store.append(new("u", key=KeyRecord("task", "d")))
     await store.keep_key(OURS, KeyRecord("old", "d"))

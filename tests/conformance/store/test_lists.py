@@ -80,6 +80,7 @@ async def test_filters_combine_and_totals_count_what_they_leave(store: Store) ->
             assert head.status_at >= query.since
 
 
+@pytest.mark.proves("S-11-3")
 async def test_totals_follow_every_change_of_state(store: Store) -> None:
     async def totals() -> dict[TaskState, int]:
         pages = {state: await store.list(OURS, Query(state=state)) for state in TaskState}

@@ -13,6 +13,7 @@ from tests.conformance.store.logs import OTHERS, OURS, asked, chunk, created, fi
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.proves("S-1-5")
 async def test_not_yours_and_unknown_are_one_answer(store: Store) -> None:
     await finished(store, "u", id="mine")
     for scope in (*OTHERS, Scope("agent"), Scope("")):
@@ -101,6 +102,7 @@ async def test_load_gives_the_whole_log_of_a_task_without_checkpoint(store: Stor
     assert loaded.head.seq == 153
 
 
+@pytest.mark.proves("D-5-1")
 async def test_a_reader_never_sees_half_an_append(store: Store) -> None:
     await store.append(new("u"))
     writes = asyncio.gather(*(store.append(output("u", chunk(), chunk(), chunk())) for _ in range(50)))
@@ -119,10 +121,12 @@ async def test_heads_are_not_changed_under_their_readers(store: Store) -> None:
     assert head == seen and head.state is TaskState.WORKING
 
 
+@pytest.mark.proves("S-4-3", "S-10-8")
 async def test_time_is_the_stores(store: Store) -> None:
     assert store.now() == 1_000_000
 
 
+@pytest.mark.proves("S-1-3")
 async def test_tasks_of_many_scopes_do_not_mix(store: Store) -> None:
     for n, scope in enumerate((OURS, *OTHERS)):
         await store.append(new(f"u{n}", created(text=str(n)), scope=scope, id="same", context="same"))

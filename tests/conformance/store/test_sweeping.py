@@ -25,6 +25,7 @@ async def test_only_tasks_finished_before_the_time_are_deleted(store: Store, clo
     assert list(await store.sweep(terminal_before=at)) == []
 
 
+@pytest.mark.proves("S-2-21")
 async def test_a_swept_task_leaves_nothing_behind(store: Store, clock: HeldClock) -> None:
     at = clock.at - 5
     await finished(store, "u", at, key=KeyRecord("k", "d"), id="mine")
