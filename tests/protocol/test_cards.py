@@ -1,10 +1,14 @@
 """Cards: found where each version looks for them, true in every address they name, and with nothing else on them."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dragoman import Agent, Turn
+from dragoman.auth.hashes import token_hash
+from dragoman.model.cards import Overlay
+from dragoman.model.operations import Principal
 from tests.protocol.speaking import SPEAKERS, Speaker, serving
 from tests.protocol.stage import Stage
 
@@ -104,3 +108,34 @@ async def test_the_extended_card_may_not_be_kept_by_anybody_between(version: str
         kept = asking.last.headers["cache-control"]
         assert "no-store" in kept or "private" in kept
         assert "public" not in kept
+
+
+@pytest.mark.parametrize(("version", "binding"), SPEAKERS)
+async def test_callers_see_extended_cards_of_their_own(version: str, binding: str, tmp_path: Path) -> None:
+    def for_caller(principal: Principal) -> Overlay | None:
+        return Overlay(description=f"For {principal.id}") if "gold" in principal.scopes else None
+
+    agent = Agent("Desk", description="For all", extended=for_caller)
+    for id, extended in {"echo": False, "hidden": True, "vault": lambda principal: "gold" in principal.scopes}.items():
+        agent.skill(id=id, extended=extended)(nothing)
+    stage = Stage()
+    stage.agent = agent
+    callers = tmp_path / "callers.toml"
+    callers.write_text(
+        f'[anna]\ntoken = "{token_hash(b"anna")}"\nscopes = ["gold"]\n[bert]\ntoken = "{token_hash(b"bert")}"\n'
+    )
+    async with serving(stage, auth_callers=str(callers)) as (stage, app):
+        asking = Speaker(version, binding, stage, app)
+
+        async def seen(token: str) -> tuple[str, list[str]]:
+            found = await asking.call("card", {}, headers={"authorization": f"Bearer {token}"})
+            return found["description"], [skill["id"] for skill in found["skills"]]
+
+        assert await seen("anna") == ("For caller:anna", ["echo", "hidden", "vault"])
+        assert await seen("bert") == ("For all", ["echo", "hidden"])
+        assert (await asking.ask(*asking.spelled("card", {}))).status == 401
+        public = await asking.ask("GET", PATH)
+        assert [skill["id"] for skill in public.json()["skills"]] == ["echo"]
+
+
+async def nothing(turn: Turn) -> None: ...
