@@ -287,6 +287,10 @@ class Hooks(Protocol):
         """The task's hooks, oldest first; of all the scope's tasks without a uid."""
         ...
 
+    async def count_hooks(self, owner: str, most: int) -> int:
+        """How many hooks an owner has in all agents and tenants, counted up to that many."""
+        ...
+
     def drop_hook(self, scope: Scope, uid: str, id: str) -> Awaitable[bool]:
         """Forget the hook and what still waits for it; whether there was one."""
         ...

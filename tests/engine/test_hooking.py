@@ -471,3 +471,19 @@ async def test_without_a_store_or_a_screen_for_them_there_are_no_webhooks(missin
             with pytest.raises(PushNotSupported):
                 await doing
         assert isinstance(PushNotSupported(), CallerError)
+
+
+async def test_a_caller_keeps_only_so_many_webhooks_in_all_tasks_together() -> None:
+    async with hooked(limits=Limits(hooks_per_caller=2)) as h:
+        one, two = [(await h.rig.send()).task.id for _ in range(2)]
+        await h.create(one, id="a")
+        await h.create(two, id="b")
+        with pytest.raises(Busy) as refused:
+            await h.create(one, id="c")
+        assert (refused.value.limit, refused.value.most) == ("limits.webhooks_per_caller", "2")
+        with pytest.raises(Busy):
+            await h.send(id="d")
+        await h.create(two, id="b")  # takes the place of the one that is there
+        await h.delete(one, "a")
+        await h.send(id="d")
+        assert await h.store.count_hooks(SCOPE.owner, 10) == 2

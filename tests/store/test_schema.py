@@ -135,7 +135,8 @@ async def test_what_was_kept_before_it_was_counted_is_counted(tmp_path: Path) ->
     await store.close()
     with closing(sqlite3.connect(tmp_path / "log.db")) as connection:
         connection.executescript(
-            "DROP INDEX counts_of_owner; ALTER TABLE counts DROP COLUMN bytes; PRAGMA user_version = 2"
+            "DROP INDEX hooks_of_owner; DROP INDEX counts_of_owner; ALTER TABLE counts DROP COLUMN bytes;"
+            "PRAGMA user_version = 2"
         )
     await store.open()
     assert await store.tally(OURS.owner) == Tally(1, 13)

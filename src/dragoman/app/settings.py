@@ -112,6 +112,7 @@ class LimitSettings(Struct, frozen=True, kw_only=True):
     bytes_per_caller: Bytes = Bytes(10 * 1024 * MIB)
     inbox: int = 8
     webhooks: int = 16
+    webhooks_per_caller: int = 10_000
     hold: Seconds = Seconds(0)
     patience: Seconds = Seconds(600)
 

@@ -85,6 +85,7 @@ def limits(settings: Settings) -> Limits:
         tasks_per_caller=settings.limits.tasks_per_caller,
         bytes_per_caller=int(settings.limits.bytes_per_caller),
         hooks=settings.limits.webhooks,
+        hooks_per_caller=settings.limits.webhooks_per_caller,
         hold_ms=settings.limits.hold.ms,
         parked_ms=settings.store.parked.ms,
         retention_ms=settings.store.retention.ms,

@@ -28,6 +28,7 @@ class Hooking:
         self._screen = screen
         self._ids = ids
         self._most = limits.hooks
+        self._most_each = limits.hooks_per_caller
         self._coming: Counter[str] = Counter()  # by task: judged, and on their way into the store
 
     # --- operations
@@ -79,6 +80,13 @@ class Hooking:
         """Judge what came with a message, before anything of the message is decided."""
         _ = self._hooks
         await self._admit(config, INLINE)
+
+    async def afford(self, scope: Scope) -> None:
+        """Raises Busy when the caller has as many as one may have. Those on their way at the same time are let in."""
+        most = self._most_each
+        if most and await self._hooks.count_hooks(scope.owner, most) >= most:
+            words = f"You have {most} webhooks already; delete one first, or wait until their tasks are deleted"
+            raise Busy(words, retry_after=60, limit="limits.webhooks_per_caller", most=most)
 
     def new(self, call: Call, config: PushConfig | None, uid: str, id: str) -> tuple[Hook, ...]:
         """What is kept with a task that begins."""
@@ -138,6 +146,8 @@ class Hooking:
         if new and len(known) + self._coming[uid] + len(new) > self._most:
             most = self._most
             raise Busy(f"This task has {most} webhooks already; delete one first", limit="limits.webhooks", most=most)
+        if new:
+            await self.afford(scope)
 
     async def _meant(self, scope: Scope, head: Head, id: str, policy: Policy) -> Hook | None:
         if policy.single_hook:

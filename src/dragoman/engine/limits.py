@@ -12,6 +12,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     tasks_per_caller: int = 5_000  # unfinished ones of one owner, parked ones too; 0: any number
     bytes_per_caller: int = 10 * 1024**3  # of all tasks kept of one owner; 0: any number
     hooks: int = 16  # push configurations of one task
+    hooks_per_caller: int = 10_000  # of all tasks of one owner; 0: any number
     buffer_facts: int = 256  # emissions of one turn on their way to the store
     buffer_bytes: int = 1_048_576
     tail_facts: int = 512  # recent facts of a live task kept for its readers

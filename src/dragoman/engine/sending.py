@@ -151,6 +151,8 @@ class Sending:
     ) -> Accepted | Message:
         turns, scope = self._turns, call.scope
         modes.admit(op.message.parts, turns.agent(scope.agent).profile.accepts)
+        if op.configuration.task_push_notification_config is not None:
+            await self._hooking.afford(scope)
         uid = turns.ids.uid()
         now = turns.clock.now()
         context_id = op.message.context_id or turns.ids.uid()

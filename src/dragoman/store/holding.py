@@ -86,6 +86,9 @@ class Holding:
         some = self._of.get(uid, {}) if uid else self._hooks
         return [kept.hook for kept in some.values() if kept.hook.scope == scope]
 
+    def count(self, owner: str) -> int:
+        return sum(kept.hook.scope.owner == owner for kept in self._hooks.values())
+
     def drop(self, scope: Scope, uid: str, id: str) -> bool:
         if self.hook(scope, uid, id) is None:
             return False

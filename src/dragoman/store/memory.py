@@ -364,6 +364,9 @@ class MemoryStore:
     async def hooks(self, scope: Scope, uid: str = "") -> Sequence[Hook]:
         return self._holding.hooks(scope, uid)
 
+    async def count_hooks(self, owner: str, most: int) -> int:
+        return min(most, self._holding.count(owner))
+
     def drop_hook(self, scope: Scope, uid: str, id: str) -> Awaitable[bool]:
         return _done(self._holding.drop(scope, uid, id))
 

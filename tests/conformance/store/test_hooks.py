@@ -161,3 +161,16 @@ async def test_hooks_survive_a_restart(durable: Adapter, clock: HeldClock, tmp_p
     assert sorted(each.hook.config.id for each in due) == ["a", "c", "d"]
     assert {each.hook.config.token for each in due} == {"s3cr3t", ""}
     await second.close()
+
+
+async def test_an_owners_hooks_are_counted_over_agents_and_tenants_up_to_a_number(store: HookedStore) -> None:
+    elsewhere, stranger = Scope("other", "else", OURS.owner), Scope(OURS.agent, OURS.tenant, "stranger")
+    assert await store.count_hooks(OURS.owner, 10) == 0
+    await store.append(new("u", hooks=(hook("u", "a"), hook("u", "b"))))
+    await store.append(new("v", scope=elsewhere, hooks=(hook("v", "a", scope=elsewhere),)))
+    await store.append(new("w", scope=stranger, hooks=(hook("w", "a", scope=stranger),)))
+    await store.keep_hook(hook("u", "b"))  # replaces
+    assert await store.count_hooks(OURS.owner, 10) == 3
+    assert await store.count_hooks(OURS.owner, 2) == 2
+    await store.drop_hook(OURS, "u", "a")
+    assert await store.count_hooks(OURS.owner, 10) == 2

@@ -85,6 +85,10 @@ def hooks(connection: Connection, scope: Scope, uid: str) -> list[Hook]:
     return [_decode_hook(row[0]) for row in connection.execute(SQL[name], values)]
 
 
+def count(connection: Connection, owner: str, most: int) -> int:
+    return connection.execute(SQL["count_hooks"], (owner, most)).fetchone()[0]
+
+
 def first_deliveries(connection: Connection, hooks: Iterable[int]) -> list[tuple[int, bool, Delivery]]:
     """Of each of these hooks its number and its oldest news that wait, and whether they are calm."""
     rows = connection.execute(SQL["first_deliveries"], (encode(list(hooks)).decode(),))

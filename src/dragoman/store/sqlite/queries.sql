@@ -310,6 +310,11 @@ JOIN hooks ON hooks.task = tasks.n
 WHERE tasks.uid = ? AND hooks.agent = ? AND hooks.tenant = ? AND hooks.owner = ?
 ORDER BY hooks.n;
 
+-- name: count_hooks
+-- How many hooks an owner has, counted up to so many.
+SELECT count(*)
+FROM (SELECT 1 FROM hooks WHERE owner = ? LIMIT ?);
+
 -- name: hooks_of_scope
 -- All hooks of a scope.
 SELECT hook

@@ -422,6 +422,9 @@ class SqliteStore:
             return self._committed.look(lambda connection: hooks.hooks(connection, scope, uid))
         return await self._read(lambda connection: hooks.hooks(connection, scope, uid))
 
+    async def count_hooks(self, owner: str, most: int) -> int:
+        return self._committed.look(lambda connection: hooks.count(connection, owner, most))
+
     def drop_hook(self, scope: Scope, uid: str, id: str) -> Awaitable[bool]:
         return self._wish(DropHook(scope, uid, id))
 
