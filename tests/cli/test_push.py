@@ -1,15 +1,22 @@
-"""`dragoman push` over the store's file, no server running."""
+"""`dragoman push` over the store's file, and over the socket of a server that has it."""
 
 import asyncio
 import json
+import threading
+import time
+from collections.abc import Callable, Generator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
+import httpx2
 import pytest
 
 from dragoman.ports import Outcome
 from dragoman.store.sqlite import SqliteStore
 from tests.cli.test_command import run
 from tests.push.rig import end, hook
+from tests.serving import serving
 
 BODY = b'{"task":{"id":"t0"}}'
 
@@ -106,3 +113,64 @@ def test_a_store_that_is_in_use_without_a_socket_is_left_alone(tmp_path: Path, i
             await store.close()
 
     assert "The store is in use by process" in asyncio.run(held())
+
+
+class Hook(BaseHTTPRequestHandler):
+    """Answers what the test says, and remembers what came."""
+
+    status = 404
+    came: ClassVar[list[tuple[str, bytes]]] = []
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.came.append((self.headers["Idempotency-Key"], body))
+        self.send_response(self.status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def receiver() -> Generator[str]:
+    Hook.status = 404
+    Hook.came.clear()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hook)
+    serving = threading.Thread(target=server.serve_forever)
+    serving.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/hook"
+    finally:
+        server.shutdown()
+        serving.join()
+        server.server_close()
+
+
+def until(done: Callable[[], bool], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_running_server_is_asked_and_sends_again(tmp_path: Path, receiver: str) -> None:
+    options = ("--store", str(tmp_path / "dragoman.db"), "--set", "push_allow_loopback=true")
+    with serving("examples/hello.py", *options, logs=tmp_path / "server.log") as base:
+        message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "Ada"}]}
+        sent = {"message": message, "configuration": {"taskPushNotificationConfig": {"url": receiver}}}
+        task = httpx2.post(f"{base}/message:send", json=sent, timeout=20).json()["task"]["id"]
+        until(lambda: b"COMPLETED" in b"".join(body for _, body in Hook.came))
+        until(lambda: "404" in run("push", "list", cwd=tmp_path).stdout)
+        listed = run("push", "list", cwd=tmp_path).stdout.splitlines()
+        assert all(task in line and "answered with status 404" in line for line in listed)
+        id = listed[0].split()[0]
+        assert task in run("push", "show", id, cwd=tmp_path).stdout
+        Hook.status = 204
+        before = len(Hook.came)
+        again = run("push", "resend", "--all", cwd=tmp_path)
+        assert again.stdout == f"{len(listed)} to be sent again now.\n"
+        until(lambda: len(Hook.came) == before + len(listed))
+        until(lambda: run("push", "list", cwd=tmp_path).stdout == "")
+    assert Hook.came[-1][0] == id and Hook.came[-1][1] in [body for _, body in Hook.came[:before]]
+    assert not (tmp_path / "dragoman.db-control").exists()

@@ -34,7 +34,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "01-19", "tasks/pushNotification/set registers the task's only webhook, also beside a send", pending=_HOOKS
     ),
     Requirement("01-20", "tasks/pushNotification/get answers it, or null", pending=_HOOKS),
-    Requirement("01-21", "The webhook is told the task as 0.1 has it", pending=_HOOKS),
+    Requirement("01-21", "The webhook is told the task as 0.1 has it"),
     Requirement("01-22", "The card's authentication names the schemes"),
     Requirement("01-23", "An id a client chose is that caller's: another has its own of that name"),
     Requirement("02-1", "0.2 has the names and shapes of 0.3"),
