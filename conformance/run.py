@@ -41,6 +41,10 @@ SETTINGS = {
 }
 
 
+# A token nobody tells the kit, which has no way to be told one: it looks whether it is turned away.
+LOCKED = ("A2A_AUTH_TOKEN", "nobody-tells-the-kit")
+
+
 class Run(NamedTuple):
     """One run of the kit: which server it needs, and what to tell pytest."""
 
@@ -48,6 +52,7 @@ class Run(NamedTuple):
     agent: str
     arguments: tuple[str, ...]
     expression: str = ""
+    env: tuple[tuple[str, str], ...] = ()
 
 
 class Flavour(NamedTuple):
@@ -86,7 +91,22 @@ def v03() -> Flavour:
             yield Run(f"{category} {transport}", "full", (f"tests/optional/{category}", chosen))
 
     both = ("tests/optional/multi_transport", "-m", "transport_equivalence", "--transports=jsonrpc,rest")
-    return Flavour("0.3", (*runs("jsonrpc"), *runs("rest"), Run("equivalence", "full", both)))
+    optional = "tests/optional/capabilities"
+    locked = (
+        "tests/mandatory/authentication",
+        f"{optional}/test_authentication.py",
+        f"{optional}/test_a2a_v030_authentication.py",
+        "--transports=jsonrpc",
+    )
+    return Flavour(
+        "0.3",
+        (
+            *runs("jsonrpc"),
+            *runs("rest"),
+            Run("equivalence", "full", both),
+            Run("authentication", "full", locked, env=(LOCKED,)),
+        ),
+    )
 
 
 def flavour(checkout: Path) -> Flavour:
@@ -194,13 +214,13 @@ def test(checkout: Path, only: set[str], expression: str) -> bool:
     known = Known(HERE / f"known_{version}.txt")
     good = True
     runs = [run for run in kind.runs if not only or only & {run.name, *run.name.split()}]
-    for agent in dict.fromkeys(run.agent for run in runs):
-        logs = ROOT / "build" / "tck" / version / f"{agent}.server.log"
+    for agent, env in dict.fromkeys((run.agent, run.env) for run in runs):
+        logs = ROOT / "build" / "tck" / version / f"{'locked-' if env else ''}{agent}.server.log"
         logs.parent.mkdir(parents=True, exist_ok=True)
         # Webhooks are the server's to declare, not the agent's.
         options = ("--store", "memory://", *(("--set", "push=false") if agent == "minimal" else ()))
-        with serving.serving(f"{TARGET}:{agent}", *options, logs=logs, env=SETTINGS[version]) as base:
-            for run in (each for each in runs if each.agent == agent):
+        with serving.serving(f"{TARGET}:{agent}", *options, logs=logs, env=SETTINGS[version] | dict(env)) as base:
+            for run in (each for each in runs if (each.agent, each.env) == (agent, env)):
                 command = kind.command(run, base)
                 report, seconds = perform(checkout, version, run, command, expression, python)
                 count, failures = judge(report, known)
