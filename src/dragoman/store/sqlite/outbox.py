@@ -68,7 +68,7 @@ class Outbox:
         self._dropped: set[int] = set()
         self._errors: dict[str, str] = {}
         self._bodies: dict[str, tuple[str, bytes]] = {}
-        self.recorded: list[str] = []
+        self.recorded: set[str] = set()
 
     # --- hooks
 
@@ -115,7 +115,8 @@ class Outbox:
     def tell(self, task: int, notices: Sequence[Notice], under_way: Mapping[str, Taken]) -> None:
         for standing in self._of[task].values():
             line = standing.line
-            sent = next((each.id for each in line.waiting if each.id in under_way), "")
+            ids = (each.id for each in line.waiting)
+            sent = next((id for id in ids if id in under_way and id not in self.recorded), "")
             for notice in notices:
                 line = outbox.told(line, notice, self._name(standing, notice.seq), self._now, self._interval, sent)
             standing.line = line
@@ -128,7 +129,7 @@ class Outbox:
             standing = self._standings.get(taken.hook) if taken else self._whose(outcome.id)
             if standing is not None:
                 self._tried(standing, outcome, taken)
-        self.recorded += [outcome.id for outcome in wish.outcomes]
+        self.recorded.update(outcome.id for outcome in wish.outcomes)
 
     def _tried(self, standing: Standing, outcome: Outcome, taken: Taken | None) -> None:
         self._moved.add(standing.n)

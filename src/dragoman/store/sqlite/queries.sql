@@ -300,14 +300,14 @@ WHERE n IN (SELECT value FROM json_each(?)) AND due > 0;
 SELECT hooks.hook
 FROM tasks
 JOIN hooks ON hooks.task = tasks.n
-WHERE tasks.uid = ? AND hooks.agent = ? AND hooks.tenant = ? AND hooks.owner = ? AND hooks.id = ?;
+WHERE tasks.uid = ? AND tasks.agent = ? AND tasks.tenant = ? AND tasks.owner = ? AND hooks.id = ?;
 
 -- name: hooks_of_task
 -- A task's hooks, for its owner only.
 SELECT hooks.hook
 FROM tasks
 JOIN hooks ON hooks.task = tasks.n
-WHERE tasks.uid = ? AND hooks.agent = ? AND hooks.tenant = ? AND hooks.owner = ?
+WHERE tasks.uid = ? AND tasks.agent = ? AND tasks.tenant = ? AND tasks.owner = ?
 ORDER BY hooks.n;
 
 -- name: count_hooks
