@@ -4,6 +4,7 @@ import http.client
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -16,17 +17,29 @@ START_SECONDS = 20.0
 STOP_SECONDS = 10.0
 
 
+class Base(str):
+    """Where a server is reached, without a slash at the end; and which process it is."""
+
+    pid: int = 0
+
+
 @contextmanager
 def serving(
-    target: str, *options: str, logs: Path, env: Mapping[str, str] | None = None, port: int = 0
-) -> Generator[str]:
+    target: str,
+    *options: str,
+    logs: Path,
+    env: Mapping[str, str] | None = None,
+    port: int = 0,
+    tls: ssl.SSLContext | None = None,
+) -> Generator[Base]:
     """Serve `target` (as `dragoman serve` takes it) on a free loopback port; gives the base URL, without a slash.
 
-    Fails with the end of the server's output when it does not come up; what it said is in `logs`.
+    With `tls` the server is one that speaks it. Fails with the end of the server's output when it does not come up;
+    what it said is in `logs`.
     """
     port = port or free_port()
     # What a developer has set for a server of their own must not reach ours.
-    ours = ("DRAGOMAN_", "A2A_", "PUSH_NOTIFICATION_")
+    ours = ("DRAGOMAN_", "A2A_", "AUTH_", "PUSH_NOTIFICATION_")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     for name in ("HOST", "PORT"):
         inherited.pop(name, None)
@@ -41,8 +54,10 @@ def serving(
             stderr=subprocess.STDOUT,
         )
         try:
-            _wait_for_card(process, port, logs)
-            yield f"http://127.0.0.1:{port}"
+            _wait_for_card(process, port, logs, tls)
+            base = Base(f"{'https' if tls else 'http'}://127.0.0.1:{port}")
+            base.pid = process.pid
+            yield base
         finally:
             _stop(process)
 
@@ -53,17 +68,23 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def _wait_for_card(process: subprocess.Popen[bytes], port: int, logs: Path) -> None:
+def _wait_for_card(process: subprocess.Popen[bytes], port: int, logs: Path, tls: ssl.SSLContext | None) -> None:
     end = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < end:
         try:
-            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+            with closing(_connection(port, tls)) as connection:
                 connection.request("GET", "/.well-known/agent-card.json")
                 if connection.getresponse().status == 200:
                     return
         except OSError:
             time.sleep(0.02)  # another process: there is nothing to wait on but its port
     raise RuntimeError(f"The server did not come up:\n{logs.read_text(errors='replace')[-4000:]}")
+
+
+def _connection(port: int, tls: ssl.SSLContext | None) -> http.client.HTTPConnection:
+    if tls is None:
+        return http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    return http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=tls)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -1,5 +1,6 @@
 """From `[auth]`, and what the environment says, to an entrance for each agent."""
 
+import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from dragoman.app.settings import (
     SettingsError,
 )
 from dragoman.app.sources import AUTH_TOKEN, KEY_SUFFIX
-from dragoman.model.cards import Profile
+from dragoman.model.cards import Profile, Skill
 from dragoman.model.security import Requirement
 from dragoman.ports import Authenticator, Clock
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from dragoman.auth.passwords import PasswordScheme
     from dragoman.auth.scheme import Scheme as Way
     from dragoman.auth.trusted import TrustedKeys
+
+log = logging.getLogger("dragoman.auth")
 
 ENVIRONMENT = "environment"
 """What the schemes are called that only the environment asks for, when their usual name is taken."""
@@ -66,15 +69,22 @@ class Access:
         self._keys: Sequence[TrustedKeys] = ()
         self._passwords: Sequence[PasswordScheme] = ()
         described = _described(settings)
+        self._closed: Sequence[str] = ()
         variables = {slug: key_variable(profile.name) for slug, profile in profiles.items()}
         keys = {slug: variable for slug, variable in variables.items() if variable in settings.secrets}
         if described or keys:
             builder = _Builder(settings, described, clock)
             self.entrances = builder.entrances(profiles, keys)
             self._callers, self._keys, self._passwords = builder.callers, builder.keys, builder.passwords
+        shut = [profile for slug, profile in profiles.items() if slug not in self.entrances]
+        self._closed = [skill.id for profile in shut for skill in skills_of(profile) if skill.scopes]
 
     def open(self) -> None:
         """Begin to fetch the keys of issuers, so that the first caller need not wait for them."""
+        if self._closed:
+            log.warning(
+                "Nobody logs in here, so nobody has a scope and nobody can use them: %s", ", ".join(self._closed)
+            )
         for keys in self._keys:
             keys.keep_fresh()
 
@@ -100,6 +110,10 @@ def _described(settings: Settings) -> dict[str, Scheme]:
     if AUTH_TOKEN in settings.secrets and not any(isinstance(each, Bearer) for each in found.values()):
         found["bearer" if "bearer" not in found else f"{ENVIRONMENT}-token"] = Bearer()
     return found
+
+
+def skills_of(profile: Profile) -> Sequence[Skill]:
+    return (*profile.skills, *(profile.extended_skills or ()))
 
 
 class _Builder:
@@ -174,7 +188,7 @@ class _Builder:
     ) -> dict[str, tuple[Requirement, ...]]:
         """What skills ask for beyond what their agent does, from their author and from the settings."""
         found: dict[str, tuple[Requirement, ...]] = {}
-        known = {each.id: each for each in (*profile.skills, *(profile.extended_skills or ()))}
+        known = {each.id: each for each in skills_of(profile)}
         for id in rules.skills:
             if id not in known:
                 raise SettingsError(f"{where}: there is no skill {id!r}. Known: {', '.join(known)}.")

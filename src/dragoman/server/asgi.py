@@ -150,6 +150,7 @@ class Site:
             except Unauthenticated as error:
                 if rest not in self._greeting:
                     raise
+                self._gateway.note(error, headers, scope)
                 return await self._turn_away(inbound, error, receive)
             if (turn := self._gateway.quota.knock(principal.id, place)) is not None:
                 await turn
@@ -176,7 +177,7 @@ class Site:
         inbound = replace(inbound, body=await self._body(inbound.headers, receive))
         understood = understand(inbound, self._wire, self._mounts)
         if isinstance(understood, Reply):
-            raise error
+            return refuse(inbound, error, self._mounts)
         return understood.turn_away(error, str(uuid4()))
 
     async def _body(self, headers: Mapping[str, str], receive: Receive) -> bytes:
