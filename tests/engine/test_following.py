@@ -259,13 +259,12 @@ async def test_a_large_finished_task_is_told_whole_and_then_the_stream_ends() ->
     async with rig(large, limits=Limits(snapshot_bytes=1000, span_facts=16, batch=7)) as r:
         view = await r.send()
         follow = await r.subscribe(view.task.id, subscribe_terminal=True)
-        assert follow.first is not None and follow.first.partial
-        assert state_of(follow.first) is TaskState.COMPLETED
-        assert bodies(await rest(follow)) == "x" * 10_000
+        assert follow.first is not None and state_of(follow.first) is TaskState.COMPLETED
+        assert texts(follow.first) == ["x" * 10_000] and await rest(follow) == [], "its frame is the last one"
         view = await r.send("ask")
         follow = await r.subscribe(view.task.id, follows=frozenset({TaskState.INPUT_REQUIRED}))
         assert follow.first is not None and state_of(follow.first) is TaskState.INPUT_REQUIRED
-        assert bodies(await rest(follow)) == "x" * 10_000
+        assert texts(follow.first) == ["x" * 10_000] and await rest(follow) == []
 
 
 @pytest.mark.proves("D-2-5")
@@ -295,7 +294,7 @@ async def test_a_snapshot_that_took_so_long_to_read_that_the_task_ended_is_the_w
         monkeypatch.setattr(r.store, "load", slow)
         follow = await r.subscribe(view.task.id)
         assert follow.first is not None and state_of(follow.first) is TaskState.COMPLETED
-        assert bodies(await rest(follow)) == "x" * 10_000
+        assert texts(follow.first) == ["x" * 10_000] and await rest(follow) == []
 
 
 @pytest.mark.proves("S-2-11")

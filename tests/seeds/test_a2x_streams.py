@@ -12,6 +12,7 @@ from tests.serving import serving
 
 STREAM = "message/stream"
 RESTARTED = "interrupted by server restart"
+LARGE = "x" * 1_200_000  # no snapshot holds so much
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +138,9 @@ def test_an_agent_that_answers_with_a_message_says_it_in_the_last_status(base: s
         ("write Done.", "completed", "Done."),
         ("fail It broke", "failed", "It broke"),
         ("ask Which?", "input-required", "Which?"),
+        (f"write {LARGE}", "completed", LARGE),
     ],
+    ids=["done", "failed", "asking", "large"],
 )
 def test_who_follows_a_task_at_rest_gets_one_final_status(base: str, step: str, named: str, told: str) -> None:
     task = send(base, step)

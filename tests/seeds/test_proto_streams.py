@@ -157,6 +157,25 @@ def test_resubscribing_to_a_finished_task_answers_its_final_state_and_artifacts_
     assert frames[0].json()["kind"] == "task"
 
 
+@pytest.mark.proves("004-19", "004-23", "004-c4", "S-2-4")
+def test_what_is_too_large_for_the_first_frame_is_not_lost_with_it(base: str) -> None:
+    large = "x" * 1_200_000
+    with streaming(base, RPC, "message/stream", said(f"write {large}", "wait large", "write end.")) as stream:
+        id = item(stream.until(begun)[0])["id"]
+    with streaming(base, RPC, "tasks/resubscribe", {"id": id}) as stream:
+        first = item(stream.next())
+        assert first["artifacts"] == [], "they come behind it"
+        cursor = stream.cursor
+    send(base, "open large")
+    with streaming(base, RPC, "tasks/resubscribe", {"id": id}, headers={"Last-Event-ID": cursor}) as stream:
+        rest = stream.rest()
+    assert chunks(items(rest)) == large + "end." and item(rest[-1])["final"] is True
+    numbers = [int(id.rpartition(".")[2]) for id in (cursor, *(frame.id for frame in rest))]
+    assert numbers == sorted(set(numbers))
+    with streaming(base, RPC, "tasks/resubscribe", {"id": id}) as stream:
+        assert [text(task) for task in items(stream.rest())] == [large + "end."]
+
+
 # --- questions ------------------------------------------------------------------------------------------------
 
 

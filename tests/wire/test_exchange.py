@@ -6,6 +6,7 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from dragoman.model.facts import AnyFact, Chunk, Entry, Said
 from dragoman.model.messages import Part
@@ -148,3 +149,11 @@ def test_a_fact_is_public_exactly_where_some_dialect_shows_it() -> None:
     for fact in everything:
         shown = [name for name, dialect in spoken(WireSettings()).items() if dialect.events(REF)(fact, False)]
         assert bool(shown) is fact.public is (fact in shows), (type(fact), shown)
+
+
+@pytest.mark.proves("S-2-4", "S-2-5")
+@pytest.mark.parametrize(("partial", "number"), [(False, 7), (True, 0)])
+def test_who_goes_on_after_a_snapshot_misses_nothing_that_it_left_out(partial: bool, number: int) -> None:
+    for exchange in exchanges():
+        frame = exchange.open(replace(view(), seq=7, partial=partial))
+        assert frame.startswith(b"id: %b.%d\n" % (view().uid.encode(), number))

@@ -153,7 +153,7 @@ class Engine:
         return self._follow(live, call, seen.seq, trimmed(seen, history_length))
 
     async def _snapshot(self, live: Live) -> View:
-        """The task for a first frame. A large one comes without artifact bodies; the stream replays them."""
+        """The task for a first frame. A large one comes without artifact bodies; the stream replays them behind it."""
         if live.head.size <= self._limits.snapshot_bytes:
             return await self._lives.view_of(live)
         loaded = await self._store.load(live.head.scope, live.head.uid)
@@ -283,7 +283,9 @@ class Engine:
     async def _fresh(self, live: Live, call: Call, closes: frozenset[TaskState], history_length: int | None) -> Follow:
         """Begin with the task as it is. Where a stream would close over that, it is all there is to see."""
         seen = await self._snapshot(live)
-        over = seen.task.status is not None and seen.task.status.state in closes
+        if seen.partial and _rests(seen, closes):
+            seen = await self._lives.view_of(live)  # nothing may follow the last frame, so it leaves nothing out
+        over = _rests(seen, closes)
         return self._follow(live, call, seen.seq, trimmed(seen, history_length), closes=closes, over=over)
 
     def _cursor(self, live: Live, call: Call) -> int | None:
@@ -346,6 +348,10 @@ class Engine:
         if self._drained:
             follow.drain()
         return follow
+
+
+def _rests(seen: View, states: frozenset[TaskState]) -> bool:
+    return seen.task.status is not None and seen.task.status.state in states
 
 
 def _finished(head: Head) -> TaskOver:

@@ -40,7 +40,6 @@ class Follow:
         "_over",
         "_patience",
         "_refill",
-        "_refilled_is_over",
         "_silence",
         "_since",
         "_store",
@@ -65,7 +64,7 @@ class Follow:
         patience: float = 0,
         left: Callable[["Follow"], None] | None = None,
     ) -> None:
-        """Takes over one pin of `live`. `over` says nothing follows: behind the first frame only what it left out.
+        """Takes over one pin of `live`. `over` says that nothing follows the first frame.
 
         `patience` is how many seconds a stream that goes on over an interruption waits for its end; 0: for ever.
         """
@@ -85,10 +84,8 @@ class Follow:
         self._last: Entry | None = None  # the status that interrupted it
         self._left = left
         self._refill = 0
-        self._refilled_is_over = False
         if first is not None and first.partial:
             self._refill, self._cursor = cursor, 0
-            self._refilled_is_over, self._over = over, False
         self._waiter: asyncio.Future[bool] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
@@ -147,16 +144,11 @@ class Follow:
     def _judge(self, entries: Sequence[Entry]) -> Batch | None:
         """Keep what is public, and see whether the stream ends with it."""
         refilling = self._refill
-        if refilling and self._refilled_is_over:
-            entries = [e for e in entries if e.seq <= refilling]
         self._cursor = entries[-1].seq
         if refilling and entries[0].seq <= refilling:
             shown = [e for e in entries if e.fact.public and (e.seq > refilling or isinstance(e.fact, Chunk))]
             if self._cursor >= refilling:
                 self._refill = 0
-                if self._refilled_is_over:
-                    self._over = True
-                    return Batch(shown, True, True)
         else:
             shown = [e for e in entries if e.fact.public]
         if not shown:

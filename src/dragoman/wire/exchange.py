@@ -173,8 +173,9 @@ class Exchange:
             return b"%bdata: %b%b%b\n\n%b" % (ahead, before, payload, after, dialect.end)
         if not first.uid:  # a task that nobody keeps cannot be resumed
             return b"%bdata: %b%b%b\n\n" % (ahead, before, payload, after)
-        uid = first.uid.encode()
-        return b"%bid: %b.%d\ndata: %b%b%b\n\n" % (ahead, uid, first.seq, before, payload, after)
+        # What a large snapshot left out comes behind it: who is cut off before that begins again with all of it.
+        seq = 0 if first.partial else first.seq
+        return b"%bid: %b.%d\ndata: %b%b%b\n\n" % (ahead, first.uid.encode(), seq, before, payload, after)
 
     def frames(self, follow_ref: TaskRef, entries: Sequence[Entry], closing: bool) -> bytes:
         """Frames of committed facts, joined. With `closing` the last status among them is the stream's last.
