@@ -173,6 +173,16 @@ class TestChunks:
         (artifact,) = task(created(), chunk("a"), chunk("b", append=False), chunk("c")).artifacts
         assert said_in(artifact) == ["bc"]
 
+    @pytest.mark.proves("S-12-7")
+    def test_the_chunk_that_says_an_artifact_is_complete_adds_no_part(self) -> None:
+        data = Chunk(artifact=Artifact(artifact_id="a", parts=(Part(data=1),)))
+        ends = (chunk(""), chunk("", metadata={"k": 1}))
+        (artifact,) = task(created(), data, *ends).artifacts
+        assert said_in(artifact) == [1] and artifact.metadata == {"k": 1}
+        assert view(by_cuts((created(), data, *ends), {2}).loaded((created(), data, *ends))).task.artifacts == (artifact,)
+        (artifact,) = task(created(), chunk("", append=False), chunk("")).artifacts
+        assert said_in(artifact) == [""], "an empty answer is an answer"
+
     def test_artifacts_keep_the_order_they_began_in(self) -> None:
         found = task(created(), chunk("1", id="x"), chunk("2", id="y"), chunk("3", id="x")).artifacts
         assert [(a.artifact_id, said_in(a)) for a in found] == [("x", ["13"]), ("y", ["2"])]

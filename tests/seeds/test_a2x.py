@@ -143,8 +143,10 @@ def test_what_was_made_stands_in_the_artifacts_and_its_text_in_the_status_too(ba
     assert text["parts"] == [{"kind": "text", "text": "One two."}]
     assert data["parts"] == [{"kind": "data", "data": {"number": 3}}]
     assert call(base, RPC, "tasks/get", {"id": task["id"]}) == task
-    only_data = send(base, "data 3")
-    assert only_data["status"]["message"]["parts"] == [{"kind": "data", "data": {"number": 3}}]
+    for step in ("data 3", "piece 3"):
+        only_data = send(base, step)
+        for told in (only_data["status"]["message"], *only_data["artifacts"]):
+            assert told["parts"] == [{"kind": "data", "data": {"number": 3}}]
 
 
 @pytest.mark.proves("003-7", "003-8", "003-9", "003-10", "003-11")

@@ -5,7 +5,8 @@ checkpoint, and it may be cut: the artifact bodies gathered so far leave as segm
 nor a reader ever folds more than one span of a long log.
 
 Adjacent text chunks whose other members agree become one text part. Parts an author put into one chunk stay
-apart: only a chunk's first part may continue what came before it.
+apart: only a chunk's first part may continue what came before it. An empty text by itself adds nothing: it says
+that the artifact is complete.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,6 +21,7 @@ from dragoman.model.tasks import Head, Task, TaskState, TaskStatus, Usage, View
 from dragoman.ports import Loaded, Segment, Snapshot
 
 _NOTHING = Usage()
+_NO_WORDS = (Part(text=""),)
 
 
 class Pile:
@@ -134,7 +136,7 @@ class Fold:
         if pile is None or not fact.append:
             self.piles[artifact.artifact_id] = Pile(artifact)
         else:
-            pile.extend(artifact)
+            pile.extend(artifact if artifact.parts != _NO_WORDS else replace(artifact, parts=()))
 
     def start_usage(self, snapshot: Snapshot) -> None:
         """What was used before the checkpoint."""

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from dragoman.model import errors as e
@@ -67,7 +68,7 @@ def _answered(view: View) -> TaskStatus:
     if status.message is not None or status.state is not TaskState.COMPLETED or not task.artifacts:
         return status
     parts = tuple(part for artifact in task.artifacts for part in artifact.parts)
-    texts = tuple(part for part in parts if isinstance(part.text, str))
+    texts = tuple(part for part in parts if part.text not in (UNSET, ""))
     answer = Message(
         message_id=f"{view.uid}.answer",
         context_id=task.context_id,

@@ -1,6 +1,6 @@
 """Agents for the clients of simple_a2a, A2X and 0.1.
 
-The message is a script, a step a line: `write Hello `, `data 3`, `file a.txt`, `link https://…`, `say Looking`,
+The message is a script, a step a line: `write Hello `, `data 3`, `piece 3` (yielded), `file a.txt`, `link https://…`, `say Looking`,
 `ask Which one?`, `auth Your token?` (until it is `open-sesame`), `fail It broke`, `reject Not here`, `break`. `wait x`
 holds it until another message says `open x`; other lines are repeated. A conversation does one thing at a time.
 
@@ -53,6 +53,8 @@ async def play(turn: Turn) -> AsyncIterator[Any]:
                 yield rest
             case "data":
                 await turn.artifact("data", {"number": int(rest)})
+            case "piece":
+                yield {"number": int(rest)}
             case "file":
                 file = Part(raw=b"\x00\xff" + rest.encode(), filename=rest, media_type="text/plain")
                 await turn.artifact("file", file)
