@@ -1,6 +1,7 @@
 """The demo agent: one skill for everything a client may meet. The first word of the text chooses, or metadata.skill.
 
-It needs no network and no model, so that what you see is the protocol.
+It needs no network and no model, so that what you see is the protocol. A sentence is echoed whatever it begins with:
+"Add a health check" is what a client may say to a real agent.
 """
 
 import asyncio
@@ -18,9 +19,10 @@ agent = Agent(
 
 @agent.router
 def first_word(said: Incoming) -> str:
-    """The skill named by the text's first word; everything else is echoed."""
-    word = said.text.split(maxsplit=1)[:1]
-    return word[0].lower() if word and word[0].lower() in SKILLS else "echo"
+    """The skill named by the text's first word, if there are no more words than that skill reads; else the echo."""
+    words = said.text.lower().split()
+    named = words[0] if words else ""
+    return named if named in SKILLS and len(words) <= READ.get(named, 1) else "echo"
 
 
 @agent.skill(tags=["text"], examples=["hello"])
@@ -104,6 +106,7 @@ async def add(a: float, b: float = 0) -> dict[str, float]:
 
 
 SKILLS = {each.id for each in agent.profile.skills}
+READ = {"stream": 2, "long": 2, "direct": 1_000, "data": 1_000}  # words of a message, where it is not its name alone
 
 
 def _rest(turn: Turn) -> str:

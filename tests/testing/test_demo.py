@@ -3,6 +3,7 @@
 import pytest
 
 from dragoman import Message, Part, Task, TaskState
+from dragoman.app.profiles import PRESETS
 from dragoman.demo import SKILLS, agent
 from dragoman.testing import Client, text
 
@@ -24,13 +25,24 @@ async def outcome(client: Client, *content: str | Part, skill: str = "") -> tupl
         ("stream many", TaskState.COMPLETED, "".join(f"chunk {n} of 5\n" for n in range(1, 6))),
         ("reject", TaskState.REJECTED, "This agent does not do that."),
         ("fail", TaskState.FAILED, "It did not work out."),
-        ("add", TaskState.REJECTED, "a: is required"),
+        ("Add", TaskState.REJECTED, "a: is required"),
+        ("Add a health check endpoint", TaskState.COMPLETED, "Add a health check endpoint"),
+        ("stream the log to a file", TaskState.COMPLETED, "stream the log to a file"),
     ],
 )
 async def test_the_first_word_chooses_what_happens(said: str, state: TaskState, answer: str) -> None:
     async with Client(agent) as client:
         found, task = await outcome(client, said)
         assert (found, text(task)) == (state, answer)
+
+
+async def test_what_the_cards_of_every_profile_propose_is_done() -> None:
+    proposed = [example for preset in PRESETS.values() for skill in preset.text.get("skills", ()) for example in skill.examples]
+    assert "Add unit tests for src/utils/date.ts" in proposed
+    async with Client(agent) as client:
+        for said in proposed:
+            state, task = await outcome(client, said)
+            assert (state, text(task)) == (TaskState.COMPLETED, said)
 
 
 async def test_questions_and_sign_ins_wait_for_an_answer() -> None:
