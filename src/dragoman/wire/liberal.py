@@ -44,6 +44,7 @@ from dragoman.wire.reading import (
     parse,
     plain,
     record,
+    snake,
     text,
 )
 from dragoman.wire.settings import WireSettings
@@ -126,8 +127,6 @@ def _build_message(role: Role = Role.USER, **found: Any) -> Message:
 _message = record(
     _build_message,
     Field("message_id", "messageId", ident),
-    Field("context_id", "contextId", ident, also=("sessionId", "session_id")),
-    Field("task_id", "taskId", ident),
     Field("role", "role", role),
     Field("parts", "parts", many(part), required=True, also=("content",)),
     _metadata,
@@ -182,14 +181,14 @@ def _create_push(sheet: Sheet, value: Any, path: str) -> CreatePush | None:
     nested = members.get("pushNotificationConfig", members.get("push_notification_config"))
     if nested is None:
         config = cast("PushConfig | None", _push(sheet, members, path))
-        named = members.get("taskId", members.get("task_id"))
+        named = _names(sheet, members, "taskId")
     else:
         config = cast("PushConfig | None", _push(sheet, nested, "pushNotificationConfig"))
-        named = _one_of(sheet, {**_names(sheet, members, "id", "taskId", "task_id")}, "taskId")
-    if named is None or named == "":
+        named = _names(sheet, members, "id", "taskId")
+    task_id = _one_of(sheet, named, "taskId")
+    if not task_id:
         sheet.wrong("taskId", "is required")
         return None
-    task_id = ident(sheet, named, "taskId")
     tenant = ident(sheet, members.get("tenant") or "", "tenant")
     return config and CreatePush(tenant=tenant, config=msgspec.structs.replace(config, task_id=task_id))
 
@@ -197,9 +196,14 @@ def _create_push(sheet: Sheet, value: Any, path: str) -> CreatePush | None:
 # --- operations -------------------------------------------------------------------------------------------
 
 
-def _names(sheet: Sheet, members: Mapping[str, Any], *names: str) -> dict[str, str]:
-    """Those of these members that are there."""
-    return {name: ident(sheet, members[name], name) for name in names if members.get(name) is not None}
+def _names(sheet: Sheet, members: Mapping[str, Any], *names: str, within: str = "") -> dict[str, str]:
+    """Those of these members that are there, by where they are. Each may be spelled either way, and both at once."""
+    spelled = (each for name in names for each in dict.fromkeys((name, snake(name))))
+    return {
+        f"{within}{name}": ident(sheet, members[name], f"{within}{name}")
+        for name in spelled
+        if members.get(name) is not None
+    }
 
 
 def _one_of(sheet: Sheet, named: Mapping[str, str], what: str) -> str:
@@ -246,16 +250,17 @@ def _send(build: type[SendMessage]) -> Read:
         found = whole(sheet, members, path) if members is not None else None
         if members is None or found is None:
             return None
-        message = cast("Message", found["message"])
-        beside = _names(sheet, members, "id", "taskId")
-        task_id = _one_of(sheet, {"message.taskId": message.task_id, **beside}, "taskId")
-        places = {"message.contextId": message.context_id, **_names(sheet, members, "contextId", "sessionId")}
+        message, inside = cast("Message", found["message"]), members["message"]
+        tasks = _names(sheet, inside, "taskId", within="message.") | _names(sheet, members, "id", "taskId")
+        task_id = _one_of(sheet, tasks, "taskId")
+        contexts = ("contextId", "sessionId")
+        places = _names(sheet, inside, *contexts, within="message.") | _names(sheet, members, *contexts)
         for where, metadata in (("message.metadata", message.metadata), ("metadata", found.get("metadata"))):
-            inside = (metadata or {}).get("contextId")
-            if isinstance(inside, str):
-                places[f"{where}.contextId"] = ident(sheet, inside, f"{where}.contextId")
+            named = (metadata or {}).get("contextId")
+            if isinstance(named, str):
+                places[f"{where}.contextId"] = ident(sheet, named, f"{where}.contextId")
         context_id = _one_of(sheet, places, "contextId")
-        if (task_id, context_id) != (message.task_id, message.context_id):
+        if task_id or context_id:
             found["message"] = msgspec.structs.replace(message, task_id=task_id, context_id=context_id)
         return build(**found) if not sheet.faults else None
 
@@ -271,7 +276,7 @@ def _of_task(build: Callable[..., Operation], *fields: Field) -> Read:
         found = rest(sheet, members, path) if members is not None else None
         if members is None or found is None:
             return None
-        id = _one_of(sheet, _names(sheet, members, "id", "taskId", "task_id"), "id")
+        id = _one_of(sheet, _names(sheet, members, "id", "taskId"), "id")
         if not id:
             sheet.wrong("id", "is required (taskId will do)")
         return build(id=id, **found) if not sheet.faults else None
@@ -286,15 +291,17 @@ def _of_hook(build: Callable[..., Operation], *, config: bool) -> Read:
         members = mapping(sheet, value, path)
         if members is None:
             return None
-        found = _names(sheet, members, "taskId", "task_id", "id", "pushNotificationConfigId", "tenant")
-        tenant = found.pop("tenant", "")
-        task_id = found.pop("taskId", "") or found.pop("task_id", "")
-        if not task_id:
-            task_id = found.pop("id", "")
+        tasks, beside = _names(sheet, members, "taskId"), _names(sheet, members, "id")
+        configs = _names(sheet, members, "pushNotificationConfigId") if config else {}
+        if not tasks:
+            tasks, beside = beside, {}
+        task_id = _one_of(sheet, tasks, "taskId")
         if not task_id:
             sheet.wrong("taskId", "is required")
-        named = {"id": found.get("pushNotificationConfigId", "") or found.get("id", "")} if config else {}
-        return build(tenant=tenant, task_id=task_id, **named)
+        if config and not (configs and beside.get("id") == task_id):
+            configs |= beside
+        named = {"id": _one_of(sheet, configs, "pushNotificationConfigId")} if config else {}
+        return build(tenant=ident(sheet, members.get("tenant") or "", "tenant"), task_id=task_id, **named)
 
     return read
 

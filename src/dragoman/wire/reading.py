@@ -3,7 +3,7 @@
 Fast decoders refuse whatever is unusual; this reader takes a second look. It accepts snake_case beside camelCase, null
 for absent, numbers for enums, integral floats and digit strings for integers, base64 in either alphabet with or without
 padding, and ignores what it does not know. What changes meaning is refused: wrong types, unknown enum names, two
-contents in one part.
+contents in one part, two spellings of one member that say different things.
 
 A *read* is `(sheet, value, path) -> value`. Faults are written on the sheet and reading goes on, so that one answer
 names them all.
@@ -225,7 +225,7 @@ class Field(NamedTuple):
     empty: bool = False  # required, but may be empty
 
 
-def _snake(name: str) -> str:
+def snake(name: str) -> str:
     return re.sub(r"([A-Z])", lambda match: "_" + match.group(1).lower(), name)
 
 
@@ -238,7 +238,7 @@ def record(build: Callable[..., Any], *fields: Field, check: Check = _nothing) -
 
     Answers None when the object is unusable; the fault is on the sheet then.
     """
-    table = tuple((field, (field.name, *dict.fromkeys((_snake(field.name), *field.also)))) for field in fields)
+    table = tuple((field, (field.name, *dict.fromkeys((snake(field.name), *field.also)))) for field in fields)
 
     def read(sheet: Sheet, value: Any, path: str) -> Any:
         if not isinstance(value, dict):
@@ -253,6 +253,8 @@ def record(build: Callable[..., Any], *fields: Field, check: Check = _nothing) -
             if name is not None:
                 start = sheet.faults
                 got = field.read(sheet, members[name], place)
+                if name == field.name and members.get(names[1], members[name]) not in (members[name], None):
+                    sheet.wrong(place, f"is given differently as {names[1]}")
                 if got is not None:
                     found[field.attr] = got
                 if field.required and not field.empty and not got and sheet.faults == start:

@@ -1,0 +1,123 @@
+"""The reader of the seed mounts: names in every place and spelling, and none of two that contradict each other."""
+
+from typing import Any
+
+import pytest
+
+from dragoman.model.operations import DeletePush, GetPush, GetTask, ListPush, SendMessage
+from tests.wire.wording import asked, call, error_of
+
+SENDS = [
+    ("/a2a/jsonrpc", "message/send"),
+    ("/a2a", "message/send"),
+    ("/a2a", "SendMessage"),
+    ("/api/a2a", "message/send"),
+    ("/", "tasks/send"),
+]
+BODY = {"role": "user", "parts": [{"text": "hi"}]}
+
+
+def sent(path: str, method: str, inside: dict[str, Any], beside: dict[str, Any]) -> Any:
+    return call(method, {"message": {**BODY, **inside}, **beside}, path=path)
+
+
+@pytest.mark.proves("S-6-11", "S-6-10")
+@pytest.mark.parametrize(("path", "method"), SENDS)
+@pytest.mark.parametrize("task", ["taskId", "task_id"])
+@pytest.mark.parametrize("context", ["contextId", "context_id"])
+def test_a_task_and_its_context_are_named_in_the_message_or_beside_it(
+    path: str, method: str, task: str, context: str
+) -> None:
+    names = {task: "t-77", context: "c-5"}
+    for inside, beside in ((names, {}), ({}, names), (names, names), ({task: "t-77"}, {context: "c-5"})):
+        message = asked(sent(path, method, inside, beside), SendMessage).message
+        assert (message.task_id, message.context_id) == ("t-77", "c-5")
+
+
+@pytest.mark.proves("S-6-11", "000-d3", "002-d10", "002-d11", "003-d7", "001-d3")
+@pytest.mark.parametrize(("path", "method"), SENDS)
+@pytest.mark.parametrize(
+    ("inside", "beside", "where"),
+    [
+        ({"taskId": "t", "task_id": "u"}, {}, "message.taskId and message.task_id"),
+        ({"taskId": "t"}, {"id": "u"}, "message.taskId and id"),
+        ({"task_id": "t"}, {"task_id": "u"}, "message.task_id and task_id"),
+        ({}, {"id": "t", "task_id": "u"}, "id and task_id"),
+        ({"contextId": "c", "context_id": "d"}, {}, "message.contextId and message.context_id"),
+        ({"contextId": "c"}, {"context_id": "d"}, "message.contextId and context_id"),
+        ({"contextId": "c", "metadata": {"contextId": "d"}}, {}, "message.contextId and message.metadata.contextId"),
+        ({}, {"contextId": "c", "metadata": {"contextId": "d"}}, "contextId and metadata.contextId"),
+    ],
+)
+def test_names_that_differ_are_refused_wherever_they_stand(
+    path: str, method: str, inside: dict[str, Any], beside: dict[str, Any], where: str
+) -> None:
+    error = error_of(sent(path, method, inside, beside))
+    assert error["code"] == -32602 and f"is given differently in {where}" in error["message"]
+
+
+@pytest.mark.parametrize("path", ["/a2a/jsonrpc", "/a2a", "/api/a2a"])
+def test_a_session_is_a_context(path: str) -> None:
+    for inside, beside in (({"sessionId": "c-5"}, {}), ({}, {"session_id": "c-5"}), ({"contextId": "c-5"}, {})):
+        assert asked(sent(path, "message/send", inside, beside), SendMessage).message.context_id == "c-5"
+    error = error_of(sent(path, "message/send", {"contextId": "c", "sessionId": "d"}, {}))
+    assert error["code"] == -32602 and "message.contextId and message.sessionId" in error["message"]
+
+
+@pytest.mark.proves("S-6-11", "000-d3", "003-d4")
+@pytest.mark.parametrize("path", ["/a2a/jsonrpc", "/a2a", "/api/a2a"])
+def test_an_operation_on_a_task_names_it_in_any_of_three_ways(path: str) -> None:
+    for params in ({"id": "t"}, {"taskId": "t"}, {"task_id": "t"}, {"id": "t", "taskId": "t", "task_id": None}):
+        assert asked(call("tasks/get", params, path=path), GetTask).id == "t"
+    for params in ({"id": "t", "task_id": "u"}, {"taskId": "t", "task_id": "u"}):
+        assert error_of(call("tasks/get", params, path=path))["code"] == -32602
+
+
+@pytest.mark.proves("S-6-11")
+@pytest.mark.parametrize(
+    ("params", "task", "config"),
+    [
+        ({"taskId": "t"}, "t", ""),
+        ({"id": "t"}, "t", ""),
+        ({"task_id": "t", "id": "c"}, "t", "c"),
+        ({"id": "t", "pushNotificationConfigId": "c"}, "t", "c"),
+        ({"id": "t", "push_notification_config_id": "c"}, "t", "c"),
+        ({"taskId": "t", "id": "t", "pushNotificationConfigId": "c"}, "t", "c"),
+    ],
+)
+def test_an_operation_on_a_webhook_names_its_task_and_then_itself(
+    params: dict[str, Any], task: str, config: str
+) -> None:
+    for path in ("/a2a/jsonrpc", "/a2a", "/api/a2a"):
+        got = asked(call("tasks/pushNotificationConfig/get", params, path=path), GetPush)
+        gone = asked(call("tasks/pushNotificationConfig/delete", params, path=path), DeletePush)
+        assert (got.task_id, got.id) == (gone.task_id, gone.id) == (task, config)
+        assert asked(call("tasks/pushNotificationConfig/list", params, path=path), ListPush).task_id == task
+
+
+@pytest.mark.proves("S-6-11")
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"taskId": "t", "task_id": "u"},
+        {"taskId": "t", "pushNotificationConfigId": "c", "push_notification_config_id": "d"},
+        {"taskId": "t", "id": "c", "pushNotificationConfigId": "d"},
+        {"pushNotificationConfigId": "c"},
+        {},
+    ],
+)
+def test_no_webhook_is_guessed_from_names_that_differ(params: dict[str, Any]) -> None:
+    error = error_of(call("tasks/pushNotificationConfig/delete", params, path="/a2a"))
+    assert error["code"] == -32602
+
+
+@pytest.mark.proves("S-6-11")
+@pytest.mark.parametrize(("path", "method"), [("/", "message/send"), ("/", "SendMessage"), *SENDS])
+def test_one_member_spelled_twice_may_not_say_two_things(path: str, method: str) -> None:
+    kind = {"kind": "text"} if (path, method) == ("/", "message/send") else {}
+    who = "ROLE_USER" if (path, method) == ("/", "SendMessage") else "user"
+    message = {"messageId": "m-1", "role": who, "parts": [{"text": "hi", **kind}]}
+    same = {**message, "message_id": "m-1", "task_id": "t", "taskId": None}
+    assert asked(call(method, {"message": same}, path=path), SendMessage).message.task_id == "t"
+    error = error_of(call(method, {"message": {**message, "message_id": "m-2"}}, path=path))
+    assert error["code"] == -32602 and "message.messageId: is given differently as message_id" in error["message"]
