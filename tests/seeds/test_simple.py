@@ -1,6 +1,7 @@
 """simple_a2a, as its clients see it: the card, single calls, versions, errors. Its streams and questions are in
 test_simple_streams.py, its own client's reading in test_simple_client.py."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -266,6 +267,15 @@ def test_any_other_version_is_not_supported(base: str, method: str, params: JSON
     error = refusal(base, RPC, method, params, headers={"A2A-Version": version})
     assert error["code"] == -32008 and "1.0, 0.3" in error["message"]
     assert error["data"][0]["reason"] == "VERSION_NOT_SUPPORTED"
+
+
+@pytest.mark.proves("002-26", "002-29")
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel", "tasks/resubscribe"])
+def test_nor_is_one_that_nobody_speaks_by_the_names_it_shares(base: str, method: str) -> None:
+    headers = {"A2A-Version": "2.0"}
+    answer = ask(base, "POST", RPC, envelope(method, {"id": send(base, "ask Which one?")["id"]}), headers)
+    told = answer.body.decode().partition("data: ")[2] or answer.body.decode()  # who subscribes reads events alone
+    assert json.loads(told)["error"]["code"] == -32008 and "1.0, 0.3" in told
 
 
 @pytest.mark.proves("002-d9", "S-6-8")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.model.errors import Unauthenticated
+from dragoman.model.errors import Unauthenticated, VersionNotSupported
 from dragoman.wire import a2x, coding, cortex, proto, simple
 from dragoman.wire.dialect import Dialect
 from dragoman.wire.k03 import K03
@@ -113,9 +113,12 @@ def _seed(path: str, modern: Dialect, own: Dialect, wire: WireSettings) -> Mount
 def _official(wire: WireSettings) -> Mount:
     """Official names by official rules, and beside them the two oldest dialects, which answer for their own tasks."""
     older = simple.dialect(wire.frames.get("/", "superset"), wire, simple.OWN)
+    # Of those who use the shared names only simple_a2a's clients name a version, and know a number for a wrong one.
+    unsupported = {VersionNotSupported: simple.WORDS.codes[VersionNotSupported]}
     shared = replace(
         K03,
         heirs={T01.origin: T01, older.origin: older},
+        words=K03.words._replace(codes={**K03.words.codes, **unsupported}),
         policy=replace(K03.policy, by_origin={T01.origin: T01.policy, older.origin: older.policy}),
     )
     return Mount(
