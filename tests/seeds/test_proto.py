@@ -103,6 +103,7 @@ def test_a_task_that_reported_nothing_says_so_in_zeros_wherever_it_is_shown(base
         call(base, RPC, "tasks/get", {"id": id}),
         call(base, RPC, "tasks/cancel", {"id": id}),
         ask(base, "GET", f"/a2a/tasks/{id}").json(),
+        *ask(base, "GET", f"/a2a/tasks?contextId={task['contextId']}").json(),
         frame.json()["result"],
     ]
     for shown_task in everywhere:

@@ -105,12 +105,12 @@ PRESETS: Mapping[str, Preset] = {
 
 
 def dress(agents: Mapping[str, Agent], profile: str, *, push: bool, demo: bool) -> dict[str, Agent]:
-    """The agents with what their cards say beside their own words: whether there are webhooks, and, on the first one,
-    what the profile adds."""
+    """The agents with what their cards say beside their own words: whether there are webhooks, and what the profile
+    adds. Whoever is served does what its system does."""
     found: dict[str, Agent] = {}
     for slug, agent in agents.items():
         shown = replace(agent.profile, push=push)
-        if profile and not found:
+        if profile:
             shown = _shown(shown, PRESETS[profile], demo)
         found[slug] = agent if shown == agent.profile else Dressed(agent, shown)
     return found

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.model.messages import Message
-from dragoman.model.operations import CreatePush, Operation, Policy, PushConfig, SendMessage
+from dragoman.model.operations import CreatePush, Operation, Policy, PushConfig, SendMessage, TaskPage
 from dragoman.model.tasks import TERMINAL, TaskState, Usage, View
 from dragoman.wire import cards, k03, liberal
 from dragoman.wire.coding import METHODS
@@ -50,6 +50,10 @@ def write_task(view: View) -> bytes:
 
 def write_item(value: View | Message) -> bytes:
     return _encode(message_shape(value)) if isinstance(value, Message) else write_task(value)
+
+
+def write_page(page: TaskPage) -> bytes:
+    return b"[%b]" % b",".join(map(write_task, page.views))
 
 
 def _write_first(value: View | Message) -> bytes:
@@ -119,6 +123,7 @@ def dialect(style: Style, wire: WireSettings) -> Dialect:
         read_fields=read_fields,
         item=write_item,
         task=write_task,
+        page=write_page,
         opening=_write_first if superset else None,
         card=cards.union,
         # Its own frames are official ones: what the superset adds is for clients of its neighbours.
