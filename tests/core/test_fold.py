@@ -179,7 +179,9 @@ class TestChunks:
         ends = (chunk(""), chunk("", metadata={"k": 1}))
         (artifact,) = task(created(), data, *ends).artifacts
         assert said_in(artifact) == [1] and artifact.metadata == {"k": 1}
-        assert view(by_cuts((created(), data, *ends), {2}).loaded((created(), data, *ends))).task.artifacts == (artifact,)
+        assert view(by_cuts((created(), data, *ends), {2}).loaded((created(), data, *ends))).task.artifacts == (
+            artifact,
+        )
         (artifact,) = task(created(), chunk("", append=False), chunk("")).artifacts
         assert said_in(artifact) == [""], "an empty answer is an answer"
 

@@ -37,7 +37,9 @@ async def test_the_first_word_chooses_what_happens(said: str, state: TaskState, 
 
 
 async def test_what_the_cards_of_every_profile_propose_is_done() -> None:
-    proposed = [example for preset in PRESETS.values() for skill in preset.text.get("skills", ()) for example in skill.examples]
+    proposed = [
+        example for preset in PRESETS.values() for skill in preset.text.get("skills", ()) for example in skill.examples
+    ]
     assert "Add unit tests for src/utils/date.ts" in proposed
     async with Client(agent) as client:
         for said in proposed:
