@@ -1,8 +1,9 @@
 """Agents for the clients of simple_a2a, A2X and 0.1.
 
-The message is a script, a step a line: `write Hello `, `data 3`, `piece 3` (yielded), `file a.txt`, `link https://…`, `say Looking`,
-`ask Which one?`, `auth Your token?` (until it is `open-sesame`), `fail It broke`, `reject Not here`, `break`. `wait x`
-holds it until another message says `open x`; other lines are repeated. A conversation does one thing at a time.
+The message is a script, a step a line: `write Hello `, `data 3`, `piece 3` (the same, yielded), `file a.txt`,
+`link https://…`, `say Looking`, `ask Which one?`, `auth Your token?` (until it is `open-sesame`), `fail It broke`,
+`reject Not here`, `break`. `wait x` holds it until another message says `open x`; other lines are repeated. A
+conversation does one thing at a time.
 
 `blunt` answers without a task, `particular` does not stream, takes only text and insists on two extensions,
 `secretive` has a skill that not everybody is shown.
