@@ -41,3 +41,12 @@ async def echo(turn: Turn) -> str:
     """Repeats the message, after a millisecond of thought."""
     await asyncio.sleep(0.001)
     return turn.text
+
+
+@agent.skill(on_restart="rerun")
+async def report(turn: Turn) -> str:
+    """Says how far it is; starts over when its process dies."""
+    for number in range(5):
+        await turn.say(f"{number} of 5")
+        await asyncio.sleep(0.02)
+    return "done"
