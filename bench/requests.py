@@ -72,14 +72,19 @@ def _http(dialect: str, path: str, body: dict[str, object]) -> Ask:
     return Ask("POST", prefix + path, _HEADERS[dialect], json.dumps(body, separators=(",", ":")))
 
 
-def send(dialect: str, text: str = TEXT) -> Ask:
+def _hooked(webhook: str) -> dict[str, object]:
+    """1.0's way to bring a webhook along."""
+    return {"configuration": {"taskPushNotificationConfig": {"url": webhook}}} if webhook else {}
+
+
+def send(dialect: str, text: str = TEXT, webhook: str = "") -> Ask:
     """A message whose answer is awaited. 1.0 waits by itself; 0.3 is told to, as its servers differ."""
     message = _message(dialect, text)
     if dialect in SEEDS:
         return _rpc(dialect, SEEDS[dialect][1], {"message": message})
     match dialect:
         case "1.0":
-            return _rpc(dialect, "SendMessage", {"message": message})
+            return _rpc(dialect, "SendMessage", {"message": message, **_hooked(webhook)})
         case "0.3":
             return _rpc(dialect, "message/send", {"message": message, "configuration": {"blocking": True}})
         case "1.0-http":
@@ -88,9 +93,9 @@ def send(dialect: str, text: str = TEXT) -> Ask:
             return _http(dialect, "/message:send", {"message": message, "configuration": {"blocking": True}})
 
 
-def stream(dialect: str, text: str) -> Ask:
+def stream(dialect: str, text: str, webhook: str = "") -> Ask:
     method = "message/stream" if dialect == "0.3" else "SendStreamingMessage"
-    return _rpc(dialect, method, {"message": _message(dialect, text)})
+    return _rpc(dialect, method, {"message": _message(dialect, text), **_hooked(webhook)})
 
 
 def get(dialect: str, task_id: str) -> Ask:

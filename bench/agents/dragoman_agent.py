@@ -1,9 +1,10 @@
 """The bench's agents for dragoman, one per behaviour: `dragoman serve bench/agents/dragoman_agent.py:stream`."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 
-from workload import BLOB, NAP_SECONDS, TICK_SECONDS, count, tokens
+from workload import BLOB, NAP_SECONDS, STATUS_EVERY, TICK_SECONDS, count, tokens
 
 from dragoman import Agent, Turn
 
@@ -12,6 +13,7 @@ nap = Agent("Bench nap", description="Waits a millisecond, then says what it hea
 stream = Agent("Bench stream", description="Streams N tokens as fast as it may.", version="1.0.0")
 tick = Agent("Bench tick", description="Streams N tokens, one every 50 ms.", version="1.0.0")
 idle = Agent("Bench idle", description="Never answers.", version="1.0.0")
+clock = Agent("Bench clock", description="Streams N times what time it is, and says it once a second.", version="1.0.0")
 blob = Agent("Bench blob", description="Streams N chunks of 1 KiB.", version="1.0.0")
 
 
@@ -43,6 +45,17 @@ async def _tick(turn: Turn) -> AsyncIterator[str]:
 @idle.skill(id="idle")
 async def _idle(turn: Turn) -> None:
     await asyncio.Event().wait()
+
+
+@clock.skill(id="clock")
+async def _clock(turn: Turn) -> AsyncIterator[str]:
+    for number in range(count(turn.text)):
+        await asyncio.sleep(TICK_SECONDS)
+        stamp = f"@at:{time.monotonic_ns()}@"
+        if number % STATUS_EVERY == 0:
+            await turn.say(stamp)
+        else:
+            yield stamp
 
 
 @blob.skill(id="blob")

@@ -6,6 +6,7 @@ The first word of the message is for people; the second, when there is one, is h
 from collections.abc import Iterator
 
 TICK_SECONDS = 0.05
+STATUS_EVERY = 20  # ticks: one status a second
 NAP_SECONDS = 0.001
 BLOB = "0123456789abcdef" * 64  # 1 KiB
 

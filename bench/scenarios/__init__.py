@@ -5,6 +5,23 @@ from bench.scenarios.logs import BLOB, LIST, REPLAY
 from bench.scenarios.scenario import Scenario
 from bench.scenarios.starts import FIRST, START
 from bench.scenarios.throughput import DIALECTS, FULL, GET, NAP, SEND, STREAM
+from bench.scenarios.webhooks import DRAIN, HANG
 
-ALL: tuple[Scenario, ...] = (SEND, FULL, NAP, STREAM, GET, FIRST, IDLE, START, TICK, REPLAY, LIST, BLOB, DIALECTS)
+ALL: tuple[Scenario, ...] = (
+    SEND,
+    FULL,
+    NAP,
+    STREAM,
+    GET,
+    FIRST,
+    IDLE,
+    START,
+    TICK,
+    REPLAY,
+    LIST,
+    BLOB,
+    DIALECTS,
+    HANG,
+    DRAIN,
+)
 SCENARIOS = {scenario.name: scenario for scenario in ALL}

@@ -8,10 +8,12 @@ import pytest
 
 from bench import requests
 from bench.contenders import CONTENDERS
+from bench.receivers import hanging
 from bench.results import Results, at_least, at_most
 from bench.scenarios import ALL
 from bench.scenarios.logs import _pace
 from bench.scenarios.throughput import rows_of_full, rows_of_send
+from bench.scenarios.webhooks import _stamps
 from bench.sockets import Follower, _unchunk
 from bench.table import render
 from dragoman.model.operations import SendMessage
@@ -125,3 +127,21 @@ def test_each_dialect_is_understood_as_what_it_is_measured_for(dialect: str) -> 
     origins = {"Cortex": "cortex", "simple_a2a": "simple", "A2X": "a2x", "protoAgent": "proto"}
     assert exchange.origin == origins.get(dialect, dialect.removesuffix("-http"))
     assert not exchange.operation.configuration.return_immediately
+
+
+def test_an_events_stamp_is_found_wherever_it_stands() -> None:
+    frames = b'data: {"text":"@at:12@"}\n\ndata: {"other":1}\n\ndata: {"a":"@at:345@","b":"@at:6@"}'
+    assert _stamps(frames) == [b"12", b"345", b"6"]
+    assert _stamps(b"data: {}") == []
+
+
+def test_hanging_receivers_are_connected_to_and_silent() -> None:
+    with hanging(3) as urls:
+        assert len(set(urls)) == 3
+        for url in urls:
+            host, port = url.removeprefix("http://").removesuffix("/hook").split(":")
+            with socket.create_connection((host, int(port)), 5) as connection:
+                connection.sendall(b"POST / HTTP/1.1\r\n\r\n")
+                connection.settimeout(0.05)
+                with pytest.raises(TimeoutError):
+                    connection.recv(1)
