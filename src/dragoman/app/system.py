@@ -18,24 +18,34 @@ class SortedIds:
 
     def __init__(self) -> None:
         self._millis = 0
+        self._time = ""  # the same, as ids begin
         self._count = 0
-        self._pool = b""  # random bytes not used yet: one system call serves hundreds of ids
-        self._used = 0
+        self._noise: list[str] = []  # random ends not used yet: one system call serves hundreds of ids
 
     def uid(self) -> str:
         millis = time.time_ns() // 1_000_000
         if millis > self._millis:
-            self._millis = millis
-            self._count = 0
-        else:
+            self._begin(millis)
+        elif self._count < 0xFFF:
             self._count += 1
-            if self._count > 0xFFF:
-                self._millis += 1
-                self._count = 0
-        if self._used == len(self._pool):
-            self._pool = os.urandom(4096)
-            self._used = 0
-        noise = int.from_bytes(self._pool[self._used : self._used + 8]) & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
-        self._used += 8
-        text = f"{self._millis:012x}7{self._count:03x}{noise:016x}"
-        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+        else:
+            self._begin(self._millis + 1)
+        if not self._noise:
+            self._noise = _noise(512)
+        return f"{self._time}-7{self._count:03x}-{self._noise.pop()}"
+
+    def _begin(self, millis: int) -> None:
+        self._millis = millis
+        self._count = 0
+        text = f"{millis:012x}"
+        self._time = f"{text[:8]}-{text[8:]}"
+
+
+def _noise(count: int) -> list[str]:
+    """The last two groups of so many ids: the variant and 62 random bits."""
+    text = os.urandom(8 * count).hex()
+    return [f"{_VARIANT[text[at]]}{text[at + 1 : at + 4]}-{text[at + 4 : at + 16]}" for at in range(0, 16 * count, 16)]
+
+
+# The variant is the bits 10 in front of two random ones.
+_VARIANT = {digit: "89ab"[int(digit, 16) % 4] for digit in "0123456789abcdef"}
