@@ -9,12 +9,25 @@ apart: only a chunk's first part may continue what came before it. An empty text
 that the artifact is complete.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import ClassVar
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from dragoman.model.facts import AnyFact, Chunk, Created, Received, Started, StatusFact, Used
+from dragoman.model.facts import (
+    AnyFact,
+    Asked,
+    Chunk,
+    Created,
+    Received,
+    Resumed,
+    Said,
+    Settled,
+    Started,
+    StatusFact,
+    Used,
+)
 from dragoman.model.messages import Artifact, Message, Part
 from dragoman.model.stamps import stamp
 from dragoman.model.tasks import Head, Task, TaskState, TaskStatus, Usage, View
@@ -22,6 +35,7 @@ from dragoman.ports import Loaded, Segment, Snapshot
 
 _NOTHING = Usage()
 _NO_WORDS = (Part(text=""),)
+_SUBMITTED = TaskStatus(state=TaskState.SUBMITTED)
 
 
 class Pile:
@@ -100,7 +114,7 @@ class Fold:
         self.id = id
         self.context_id = context_id
         self.seq = 0
-        self.status = TaskStatus(state=TaskState.SUBMITTED)
+        self.status = _SUBMITTED
         self.history: list[Message] = []
         self.piles: dict[str, Pile] = {}
         self.turn = ""
@@ -112,23 +126,32 @@ class Fold:
         if seq <= self.seq and seq:
             return  # already folded: a load may have overtaken the commit's own news
         self.seq = seq
-        if isinstance(fact, Chunk):
-            self._chunk(fact)
-        elif isinstance(fact, StatusFact):
-            if isinstance(fact, Started) and fact.turn != self.turn:
-                self._spent, self._uses, self.turn = self.usage, {}, fact.turn
-            if self.status.message is not None:
-                self.history.append(self.status.message)
-            self.status = fact.status
-        elif isinstance(fact, (Created, Received)):
-            if isinstance(fact, Created):
-                self.status = TaskStatus(state=TaskState.SUBMITTED, timestamp=stamp(fact.at))
-            elif self.status.message is not None:
-                self.history.append(self.status.message)
-                self.status = replace(self.status, message=None)
-            self.history.append(fact.message)
-        elif isinstance(fact, Used):
-            self._uses[fact.n] = fact.usage
+        take = self._takes.get(type(fact))
+        if take is not None:
+            take(self, fact)
+
+    def _created(self, fact: Created) -> None:
+        self.status = TaskStatus(state=TaskState.SUBMITTED, timestamp=stamp(fact.at))
+        self.history.append(fact.message)
+
+    def _received(self, fact: Received) -> None:
+        if self.status.message is not None:
+            self.history.append(self.status.message)
+            self.status = replace(self.status, message=None)
+        self.history.append(fact.message)
+
+    def _started(self, fact: Started) -> None:
+        if fact.turn != self.turn:
+            self._spent, self._uses, self.turn = self.usage, {}, fact.turn
+        self._status(fact)
+
+    def _status(self, fact: StatusFact) -> None:
+        if self.status.message is not None:
+            self.history.append(self.status.message)
+        self.status = fact.status
+
+    def _used(self, fact: Used) -> None:
+        self._uses[fact.n] = fact.usage
 
     def _chunk(self, fact: Chunk) -> None:
         artifact = fact.artifact
@@ -137,6 +160,19 @@ class Fold:
             self.piles[artifact.artifact_id] = Pile(artifact)
         else:
             pile.extend(artifact if artifact.parts != _NO_WORDS else replace(artifact, parts=()))
+
+    # What is not here shows in no task.
+    _takes: ClassVar[Mapping[type[AnyFact], Callable[..., None]]] = {
+        Created: _created,
+        Received: _received,
+        Started: _started,
+        Said: _status,
+        Asked: _status,
+        Resumed: _status,
+        Settled: _status,
+        Chunk: _chunk,
+        Used: _used,
+    }
 
     def start_usage(self, snapshot: Snapshot) -> None:
         """What was used before the checkpoint."""
@@ -148,9 +184,11 @@ class Fold:
 
     def usage_after(self, facts: Iterable[AnyFact]) -> Usage | None:
         """The usage once these facts of the current turn are folded too."""
-        more = {fact.n: fact.usage for fact in facts if isinstance(fact, Used)}
+        uses = self._uses
+        if more := {fact.n: fact.usage for fact in facts if isinstance(fact, Used)}:
+            uses = uses | more
         total = self._spent
-        for usage in (self._uses | more).values():
+        for usage in uses.values():
             total = add(total or _NOTHING, usage)
         return total
 

@@ -3,8 +3,10 @@
 Both stores use these functions inside their commit, so the rules of the log exist once.
 """
 
-from collections.abc import Sequence
-from copy import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
 
 from dragoman.model.facts import (
     AnyFact,
@@ -13,6 +15,7 @@ from dragoman.model.facts import (
     Created,
     Received,
     Resumed,
+    Said,
     Settled,
     Started,
     StatusFact,
@@ -47,45 +50,76 @@ def _completes(fact: AnyFact) -> bool:
 
 def advance(head: Head, facts: Sequence[AnyFact], size: int = 0) -> Head:
     """The head after these facts. The version moves only with state, message, cancel and claim facts."""
-    after = copy(head)
+    after = replace(head)
     after.size += size
     for fact in facts:
         after.seq += 1
         after.updated_at = fact.at
-        if isinstance(fact, StatusFact):
-            _move(after, fact)
-        elif isinstance(fact, Created):
-            after.created_at = after.status_at = fact.at
-            after.version += 1
-        elif isinstance(fact, Received):
-            after.version += 1
-            if fact.answers < 0:
-                after.queued += 1
-            else:
-                after.asked = -1
-        elif isinstance(fact, CancelRequested):
-            after.version += 1
-            after.cancel_by = fact.deadline
+        move = _MOVES.get(type(fact))
+        if move is not None:
+            move(after, fact)
     return after
 
 
-def _move(head: Head, fact: StatusFact) -> None:
+def _created(head: Head, fact: Created) -> None:
+    head.created_at = head.status_at = fact.at
+    head.version += 1
+
+
+def _received(head: Head, fact: Received) -> None:
+    head.version += 1
+    if fact.answers < 0:
+        head.queued += 1
+    else:
+        head.asked = -1
+
+
+def _started(head: Head, fact: Started) -> None:
+    head.turn = fact.turn
+    head.epoch = fact.epoch
+    head.attempt = fact.attempt
+    head.reruns = fact.reruns
+    head.queued -= fact.took
+    if fact.attempt == 1:
+        head.turn_seq = head.seq
+    _goes_on(head, fact)
+
+
+def _said(head: Head, fact: Said) -> None:
     head.status_at = fact.at
-    if isinstance(fact, Started):
-        head.turn = fact.turn
-        head.epoch = fact.epoch
-        head.attempt = fact.attempt
-        head.reruns = fact.reruns
-        head.queued -= fact.took
-        if fact.attempt == 1:
-            head.turn_seq = head.seq
-    elif not isinstance(fact, (Asked, Resumed, Settled)):
-        return
+
+
+def _asked(head: Head, fact: Asked) -> None:
+    _goes_on(head, fact)
+    head.asked, head.held, head.expires_at = fact.n, fact.hold, fact.expires
+
+
+def _settled(head: Head, fact: Settled) -> None:
+    _goes_on(head, fact)
+    head.cancel_by = head.queued = 0
+
+
+def _goes_on(head: Head, fact: StatusFact) -> None:
+    """Another state, and what was asked before is asked no longer."""
+    head.status_at = fact.at
     head.version += 1
     head.state = fact.status.state or TaskState.WORKING
-    if isinstance(fact, Asked):
-        head.asked, head.held, head.expires_at = fact.n, fact.hold, fact.expires
-    else:
-        head.asked, head.held, head.expires_at = -1, False, 0
-    if isinstance(fact, Settled):
-        head.cancel_by = head.queued = 0
+    head.asked, head.held, head.expires_at = -1, False, 0
+
+
+def _cancel_requested(head: Head, fact: CancelRequested) -> None:
+    head.version += 1
+    head.cancel_by = fact.deadline
+
+
+# What is not here is output: it makes the log longer and moves nothing.
+_MOVES: Mapping[type[AnyFact], Callable[[Head, Any], None]] = {
+    Created: _created,
+    Received: _received,
+    Started: _started,
+    Said: _said,
+    Asked: _asked,
+    Resumed: _goes_on,
+    Settled: _settled,
+    CancelRequested: _cancel_requested,
+}

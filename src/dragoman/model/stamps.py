@@ -13,6 +13,7 @@ def _second(seconds: int) -> str:
     return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
 
 
+@lru_cache(maxsize=64)  # facts of one moment carry one stamp
 def stamp(ms: int) -> str:
     """`1767225600700` as `2026-01-01T00:00:00.700Z`."""
     seconds, rest = divmod(ms, 1000)

@@ -25,13 +25,14 @@ class Leases:
         self._held: dict[str, Lease] = {}
 
     def follow(self, uid: str, facts: Sequence[AnyFact], now: int) -> None:
-        """What committed facts mean for the claim: a start takes it, a park and an end let it go."""
-        for fact in facts:
-            if isinstance(fact, Started):
-                if fact.replica:
-                    self._held[uid] = Lease(fact.replica, now + self._ttl)
-            elif isinstance(fact, Settled) or (isinstance(fact, Asked) and not fact.hold):
+        """What committed facts mean for the claim; the last one counts. A start takes it, a park and an end free it."""
+        for fact in reversed(facts):
+            if isinstance(fact, Settled) or (isinstance(fact, Asked) and not fact.hold):
                 self._held.pop(uid, None)
+                return
+            if isinstance(fact, Started) and fact.replica:
+                self._held[uid] = Lease(fact.replica, now + self._ttl)
+                return
 
     def held(self, uid: str, now: int) -> bool:
         lease = self._held.get(uid)
