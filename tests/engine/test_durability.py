@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from dragoman.engine.engine import Limits
-from dragoman.model.errors import OutcomeUnknown, StoreFull
+from dragoman.model.errors import OutcomeUnknown, Overloaded, StoreFull
 from dragoman.model.facts import (
     AnyFact,
     Asked,
@@ -21,7 +21,7 @@ from dragoman.model.facts import (
 )
 from dragoman.model.messages import Part
 from dragoman.model.tasks import TaskState, Usage
-from dragoman.ports import Append, Appended, TurnHandle
+from dragoman.ports import Append, Told, TurnHandle
 from dragoman.store.memory import MemoryStore
 from tests.engine.rig import SCOPE, Rig, chunk, rest, rig, state_of, text_of, texts
 
@@ -42,17 +42,20 @@ class Held(MemoryStore):
         self.appends: list[Append] = []
         self.waiting = 0
         self._order = asyncio.Lock()
+        self._late: set[asyncio.Task[None]] = set()
 
-    def append(self, append: Append) -> Awaitable[Appended]:
+    def write(self, append: Append, told: Told) -> None:
         self.appends.append(append)
-        return asyncio.ensure_future(self._later(append))
+        late = asyncio.ensure_future(self._later(append, told))
+        self._late.add(late)
+        late.add_done_callback(self._late.discard)
 
-    async def _later(self, append: Append) -> Appended:
+    async def _later(self, append: Append, told: Told) -> None:
         self.waiting += 1
         async with self._order:
             await self.gate.wait()
             self.waiting -= 1
-            return await super().append(append)
+            super().write(append, told)
 
     async def come(self, some: int = 1) -> None:
         """Wait until so many appends wait for the gate."""
@@ -71,17 +74,16 @@ class Troubled(MemoryStore):
         self.written = False
         self.times = 1
 
-    def append(self, append: Append) -> Awaitable[Appended]:
+    def write(self, append: Append, told: Told) -> None:
         if self.trouble is None or not self.trouble(append):
-            return super().append(append)
+            super().write(append, told)
+            return
         self.times -= 1
         if not self.times:
             self.trouble = None
         if self.written:
-            super().append(append)
-        failed: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
-        failed.set_exception(self.error)
-        return failed
+            super().write(append, lambda _: None)
+        asyncio.get_running_loop().call_soon(told, self.error)
 
 
 def facts(appends: Sequence[Append]) -> list[list[str]]:
@@ -105,6 +107,21 @@ class TestVisible:
             assert not sending.done() and (await r.list()).total == 0 and not r.agent.runs
             store.gate.set()
             assert (await sending).task.id
+
+    async def test_a_send_whose_commit_comes_after_the_drain_is_told_to_come_back(self) -> None:
+        store = Held()
+
+        async def never(turn: TurnHandle) -> None:
+            await asyncio.Event().wait()
+
+        async with rig(never, store=store) as r, asyncio.timeout(5):
+            store.gate.clear()
+            sending = asyncio.ensure_future(r.send())
+            await store.come()
+            await r.engine.drain(0)
+            store.gate.set()
+            with pytest.raises(Overloaded, match="shutting down"):
+                await sending
 
     @pytest.mark.proves("D-2-1")
     async def test_output_reaches_streams_and_readers_once_it_is_committed(self) -> None:

@@ -1,7 +1,6 @@
 """Messages in: what becomes of them, and what their senders are told."""
 
 import asyncio
-from collections.abc import Awaitable
 from contextvars import ContextVar
 
 import pytest
@@ -12,7 +11,7 @@ from dragoman.model.facts import Created, StatusFact
 from dragoman.model.messages import Message, Part
 from dragoman.model.operations import Call, GetTask
 from dragoman.model.tasks import Scope, TaskState, Usage, View
-from dragoman.ports import Append, Appended, TurnHandle
+from dragoman.ports import Append, Told, TurnHandle
 from dragoman.store.memory import MemoryStore
 from tests.engine.rig import SCOPE, call, chunk, rest, rig, state_of, text_of, texts
 
@@ -240,13 +239,13 @@ async def test_eight_messages_may_wait_unless_said_otherwise() -> None:
 async def test_a_turn_that_ends_while_messages_wait_begins_the_next_in_the_same_append() -> None:
     gate, store = asyncio.Event(), MemoryStore()
     appends: list[list[str]] = []
-    write = store.append
+    write = store.write
 
-    def noted(append: Append) -> Awaitable[Appended]:
+    def noted(append: Append, told: Told) -> None:
         appends.append([type(fact).__name__ for fact in append.facts])
-        return write(append)
+        write(append, told)
 
-    store.append = noted
+    store.write = noted
 
     async def works(turn: TurnHandle) -> None:
         await gate.wait()
@@ -359,13 +358,16 @@ class Slow(MemoryStore):
         self.go_on = asyncio.Event()
         self.waits = asyncio.Event()
 
-    def append(self, append: Append) -> Awaitable[Appended]:
-        return self._late(append) if [type(fact) for fact in append.facts] == [Created] else super().append(append)
+    def write(self, append: Append, told: Told) -> None:
+        if [type(fact) for fact in append.facts] == [Created]:
+            self._late = asyncio.ensure_future(self._write_later(append, told))
+        else:
+            super().write(append, told)
 
-    async def _late(self, append: Append) -> Appended:
+    async def _write_later(self, append: Append, told: Told) -> None:
         self.waits.set()
         await self.go_on.wait()
-        return await super().append(append)
+        super().write(append, told)
 
 
 async def test_a_task_whose_context_becomes_free_while_it_is_stored_starts_at_once() -> None:

@@ -101,15 +101,16 @@ class Engine:
     async def send(self, call: Call, op: SendMessage) -> View | Message:
         """Take a message in and wait until its task settles, unless it asks to return at once. With a cursor, the
         message was taken in before: only wait."""
+        waits = not op.configuration.return_immediately
         if call.cursor:
             live, _ = await self._sending.resume(call, op)
         else:
-            accepted = await self._sending.accept(call, op)
+            accepted = await self._sending.accept(call, op, settles=waits and not self._limits.hold_ms)
             if isinstance(accepted, Message):
                 return accepted
             live = accepted.live
         try:
-            if not op.configuration.return_immediately:
+            if waits:
                 await self._wait(live)
             return trimmed(await self._lives.view_of(live), op.configuration.history_length)
         finally:

@@ -2,14 +2,16 @@
 
 A `Live` is a cache of committed facts. Everything in it came from a commit's answer or from the store, so
 dropping one loses nothing. `Lives` is the one place that appends: every commit's news passes through
-`_written` in commit order before anybody who awaits the append goes on.
+`_told` in commit order before anybody who awaits the append goes on.
 """
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+from itertools import count
+from typing import Any, Protocol
 
 from dragoman.core.fold import Fold, resume, shown, view
 from dragoman.core.heads import born
@@ -18,6 +20,8 @@ from dragoman.model.facts import AnyFact, Entry, Received
 from dragoman.model.messages import Message
 from dragoman.model.tasks import Head, Scope, View
 from dragoman.ports import Append, Appended, Bus, Checkpoint, Hook, Lifecycle, New, Query, Route, Snapshot, Store, Turn
+
+log = logging.getLogger("dragoman.turn")
 
 Key = tuple[Scope, str]
 
@@ -35,10 +39,11 @@ class Live:
     __slots__ = (
         "base",
         "entries",
-        "flight",
+        "flights",
         "fold",
         "head",
         "inbox",
+        "landings",
         "pins",
         "run",
         "seen",
@@ -57,9 +62,10 @@ class Live:
         self.span = 0  # facts since the last checkpoint
         self.weight = 0  # their bytes
         self.inbox: list[Entry] = []
-        self.flight: asyncio.Future[Appended] | None = None  # the last append under way
+        self.flights = 0  # appends under way
+        self.landings: list[asyncio.Future[Any]] = []  # who waits until there are none
         self.run: Running | None = None
-        self.settlers: list[asyncio.Future[None]] = []
+        self.settlers: list[asyncio.Future[Any]] = []
         self.pins = 0
         self.seen: View | None = None  # what the fold looked like when it was last shown
 
@@ -79,7 +85,8 @@ class Lives:
         self._bus = bus
         self._limits = limits
         self._by_key: dict[Key, Live] = {}
-        self._births: dict[Key, asyncio.Future[Appended]] = {}  # first appends under way
+        self._births: dict[Key, Live] = {}  # whose first append is under way
+        self._woken = False
         self._finished: OrderedDict[Key, tuple[View, int]] = OrderedDict()
         self._finished_bytes = 0
 
@@ -90,9 +97,9 @@ class Lives:
 
     async def open(self, scope: Scope, id: str) -> Live | None:
         """The live task, pinned; from the store when nobody is busy with it. Call `unpin` when done."""
-        if (birth := self._births.get((scope, id))) is not None:
+        if (unborn := self._births.get((scope, id))) is not None:
             # The store may know it already; whoever makes it does not yet, and a task must not be live twice.
-            await asyncio.wait((birth,))
+            await self.landed(unborn)
         live = self._by_key.get((scope, id))
         if live is None:
             head = await self._store.find(scope, id)
@@ -104,8 +111,10 @@ class Lives:
 
     async def landed(self, live: Live) -> None:
         """Wait for what is being appended: the store may know it already, and the live task a moment later."""
-        if live.flight is not None:
-            await asyncio.wait((live.flight,))
+        if live.flights:
+            landing = asyncio.get_running_loop().create_future()
+            live.landings.append(landing)
+            await landing
 
     async def folded(self, live: Live) -> Fold:
         """The live task's fold, loaded when it was opened without one."""
@@ -226,68 +235,71 @@ class Lives:
         size: int,
         then: Callable[[], None] | None = None,
         hooks: tuple[Hook, ...] = (),
+        *,
+        settles: bool = False,
     ) -> asyncio.Future[Appended]:
-        """Append; once committed, take the facts in, do what follows, and ring. Awaiting the future comes after that.
+        """Append; once committed, take the facts in, do what follows, and ring. Awaiting the future comes after that,
+        and with `settles` after the task has settled (or everybody is to look again).
 
         Whoever awaits it may be cancelled (its client left): the append and what follows from it happen all the same.
         """
         head = live.head
         answer: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
-        written = asyncio.ensure_future(
-            self._store.append(Append(uid=head.uid, scope=head.scope, facts=facts, guard=guard, size=size, hooks=hooks))
-        )
+        append = Append(uid=head.uid, scope=head.scope, facts=facts, guard=guard, size=size, hooks=hooks)
         live.pins += 1
-        live.flight = written
-        if isinstance(guard, New):
-            self._births[head.scope, head.id] = written
-        written.add_done_callback(partial(self._written, live, facts, size, then, answer))
+        live.flights += 1
+        if not head.seq:
+            self._births[head.scope, head.id] = live
+        self._store.write(append, partial(self._told, live, append, then, answer, settles))
         return answer
 
-    def _written(
+    def _told(
         self,
         live: Live,
-        facts: tuple[AnyFact, ...],
-        size: int,
+        append: Append,
         then: Callable[[], None] | None,
         answer: asyncio.Future[Appended],
-        written: asyncio.Future[Appended],
+        settles: bool,
+        outcome: Appended | Exception,
     ) -> None:
-        try:
-            error = written.exception()
-            if error is None:
-                self._commit(live, facts, size, written.result())
+        if not live.head.seq and self._births.get(key := (live.head.scope, live.head.id)) is live:
+            del self._births[key]
+        live.flights -= 1
+        if isinstance(outcome, Appended):
+            try:
+                self._commit(live, append, outcome)
                 if then is not None:
                     then()
-        finally:
-            if live.flight is written:
-                live.flight = None
-            if self._births and self._births.get(key := (live.head.scope, live.head.id)) is written:
-                del self._births[key]
-            self.unpin(live)
+            except Exception as error:  # the store has others to tell
+                log.exception("what follows from a commit failed", extra={"a2a.task.id": live.head.id})
+                outcome = error
+        if live.landings and not live.flights:
+            _release(live.landings)
+        self.unpin(live)
         if answer.done():
             return
-        if error is None:
-            answer.set_result(written.result())
+        if isinstance(outcome, Exception):
+            answer.set_exception(outcome)
+        elif settles and not live.head.settled and not self._woken:
+            live.settlers.append(answer)
         else:
-            answer.set_exception(error)
+            answer.set_result(outcome)
 
-    def _commit(self, live: Live, facts: tuple[AnyFact, ...], size: int, done: Appended) -> None:
-        head = done.head
+    def _commit(self, live: Live, append: Append, done: Appended) -> None:
+        head, facts, size = done.head, append.facts, append.size
         if live.head.seq == 0:
             self._enter(live)
-        seq = done.first
-        if seq != live.head.seq + 1:  # somebody else wrote in between: what is cached has a hole
-            live.entries, live.base, live.tail, live.fold = [], seq - 1, 0, None
+        if done.first != live.head.seq + 1:  # somebody else wrote in between: what is cached has a hole
+            live.entries, live.base, live.tail, live.fold = [], done.first - 1, 0, None
         live.head = head
+        entries = list(map(Entry, count(done.first), facts))
+        live.entries += entries
         fold = live.fold
-        for fact in facts:
-            entry = Entry(seq, fact)
-            live.entries.append(entry)
-            if fold is not None:
-                fold.apply(seq, fact)
-            if isinstance(fact, Received) and fact.answers < 0:
-                live.inbox.append(entry)
-            seq += 1
+        if fold is not None:
+            for entry in entries:
+                fold.apply(entry.seq, entry.fact)
+        if head.queued:
+            live.inbox += [entry for entry in entries if isinstance(entry.fact, Received) and entry.fact.answers < 0]
         live.tail += size
         live.span += len(facts)
         live.weight += size
@@ -295,7 +307,7 @@ class Lives:
         if fold is not None:
             self._check(live, fold)
         if live.settlers and head.settled:
-            _release(live)
+            _release(live.settlers)
         self._bus.ring(head.uid)
 
     def overtake(self, live: Live, head: Head) -> None:
@@ -308,13 +320,14 @@ class Lives:
             live.fold = None
             live.entries, live.base, live.tail = [], head.seq, 0
             if head.settled:
-                _release(live)
+                _release(live.settlers)
             self._bus.ring(head.uid)
 
     def wake(self) -> None:
-        """Let everybody who waits for a task to settle look again."""
+        """Let everybody who waits for a task to settle look again, now and from now on."""
+        self._woken = True
         for live in self._by_key.values():
-            _release(live)
+            _release(live.settlers)
 
     def _enter(self, live: Live) -> Live:
         self._by_key[live.head.scope, live.head.id] = live
@@ -357,11 +370,11 @@ def _show(live: Live, fold: Fold) -> View:
     return live.seen
 
 
-def _release(live: Live) -> None:
-    for settler in live.settlers:
-        if not settler.done():
-            settler.set_result(None)
-    live.settlers.clear()
+def _release(waiters: list[asyncio.Future[Any]]) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_result(None)
+    waiters.clear()
 
 
 def _noted(future: "asyncio.Future[None]") -> None:

@@ -62,8 +62,11 @@ class Sending:
         self._most = turns.limits.most
         self._replies: dict[tuple[Scope, str], Reply] = {}
 
-    async def accept(self, call: Call, op: SendMessage) -> Accepted | Message:
-        """Commit the message. Only then does anybody learn of it. A repeat gets what the first one got."""
+    async def accept(self, call: Call, op: SendMessage, settles: bool = False) -> Accepted | Message:
+        """Commit the message. Only then does anybody learn of it. A repeat gets what the first one got.
+
+        With `settles` a task that begins is waited for: what comes back has usually settled.
+        """
         key = _key(call, op, self._turns.clock.now())
         if key is not None and (known := await self._store.key(call.scope, key.key)) is not None:
             return await self._repeat(call, known, key)
@@ -83,7 +86,7 @@ class Sending:
         else:
             live = None
         if live is None:
-            return await self._begin(call, op, key)
+            return await self._begin(call, op, key, settles=settles)
         head = live.head
         if not head.terminal and (head.interrupted or call.policy.working == "queue"):
             try:
@@ -131,7 +134,14 @@ class Sending:
     # --- a new task
 
     async def _begin(
-        self, call: Call, op: SendMessage, key: KeyRecord | None, *, id: str = "", context_id: str = ""
+        self,
+        call: Call,
+        op: SendMessage,
+        key: KeyRecord | None,
+        *,
+        id: str = "",
+        context_id: str = "",
+        settles: bool = False,
     ) -> Accepted | Message:
         """What the message begins: a task, or a direct reply. `context_id` is for messages that name none."""
         message = op.message
@@ -144,10 +154,10 @@ class Sending:
         if route.direct:
             modes.admit(op.message.parts, agent.profile.accepts)
             return await self._direct(call, op, route, key)
-        return await self._create(call, op, route, key, id)
+        return await self._create(call, op, route, key, id, settles)
 
     async def _create(
-        self, call: Call, op: SendMessage, route: Route, key: KeyRecord | None, id: str
+        self, call: Call, op: SendMessage, route: Route, key: KeyRecord | None, id: str, settles: bool
     ) -> Accepted | Message:
         turns, scope = self._turns, call.scope
         modes.admit(op.message.parts, turns.agent(scope.agent).profile.accepts)
@@ -173,7 +183,7 @@ class Sending:
                 turns.begin(live, route, created, call.principal)
 
         try:
-            await self._lives.append(live, facts, guard, weigh_message(message) + 120, begin, hooks)
+            await self._lives.append(live, facts, guard, weigh_message(message) + 120, begin, hooks, settles=settles)
         except asyncio.CancelledError:
             self._lives.unpin(live)
             raise

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from copy import copy
+from functools import partial
 from heapq import nlargest, nsmallest
 from typing import TypeVar
 
@@ -29,11 +30,13 @@ from dragoman.ports import (
     Segment,
     Snapshot,
     Tally,
+    Told,
     Turn,
 )
 from dragoman.store.holding import Holding
 from dragoman.store.keys import written
 from dragoman.store.leases import Leases, claimed, deadline, unattended
+from dragoman.store.promises import keep
 from dragoman.store.tallies import admit
 
 T = TypeVar("T")
@@ -114,11 +117,15 @@ class MemoryStore:
 
     def append(self, append: Append) -> Awaitable[Appended]:
         done: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
-        try:
-            done.set_result(self._append(append))
-        except (Conflict, KeyTaken, OverBudget, StoreFull) as error:
-            done.set_exception(error)
+        self.write(append, partial(keep, done))
         return done
+
+    def write(self, append: Append, told: Told) -> None:
+        try:
+            outcome = self._append(append)
+        except (Conflict, KeyTaken, OverBudget, StoreFull) as error:
+            outcome = error
+        asyncio.get_running_loop().call_soon(told, outcome)
 
     def _append(self, append: Append) -> Appended:
         log = self._logs.get(append.uid)
@@ -401,10 +408,7 @@ class MemoryStore:
 
 def _done(answer: T | Exception) -> "asyncio.Future[T]":
     done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-    if isinstance(answer, Exception):
-        done.set_exception(answer)
-    else:
-        done.set_result(answer)
+    keep(done, answer)
     return done
 
 

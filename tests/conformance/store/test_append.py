@@ -7,7 +7,7 @@ import pytest
 from dragoman.model.errors import Conflict
 from dragoman.model.facts import AnyFact
 from dragoman.model.tasks import TaskState
-from dragoman.ports import Append, Lifecycle, New, Query, Store, Turn
+from dragoman.ports import Append, Appended, Lifecycle, New, Query, Store, Turn
 from tests.conformance.store.logs import (
     OTHERS,
     OURS,
@@ -194,6 +194,22 @@ async def test_a_caller_who_goes_away_does_not_undo_the_append(store: Store) -> 
     pending.cancel()
     await store.append(output("u", chunk()))
     assert len(await store.since(OURS, "u", 0)) in (3, 4)  # memory had it done, SQLite may have; nobody else is hurt
+
+
+async def test_who_writes_hears_every_outcome_later_and_in_the_order_of_the_commits(store: Store) -> None:
+    heard: list[Appended | Exception] = []
+    for append in (
+        new("u"),
+        output("u", chunk()),
+        new("u"),
+        output("u", chunk(), turn="other"),
+        output("u", settled()),
+    ):
+        store.write(append, heard.append)
+    assert heard == []
+    last = await store.append(new("v"))
+    assert [each.first if isinstance(each, Appended) else type(each) for each in heard] == [1, 3, Conflict, Conflict, 4]
+    assert last.first == 1
 
 
 async def test_the_head_adds_up_sizes(store: Store) -> None:

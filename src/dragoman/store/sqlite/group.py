@@ -4,8 +4,7 @@ Guards are checked here, in the order of arrival, against heads that already inc
 one refused append never touches the others, and the transaction itself needs no savepoint.
 """
 
-from asyncio import Future
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from itertools import chain
 from typing import Any, NamedTuple
@@ -55,10 +54,10 @@ Wish = Append | Checkpoint | Claim | Keep | KeepHook | DropHook | Record | Resen
 
 
 class Waiting(NamedTuple):
-    """Something to be written and whoever waits for it."""
+    """Something to be written, and who hears what became of it."""
 
     wish: Wish
-    done: "Future[Any]"
+    told: Callable[[Any], None]
 
 
 class Webhooks(NamedTuple):
@@ -77,7 +76,7 @@ class Group:
 
     def __init__(self, committed: Committed, webhooks: Webhooks, next_n: int, now: int, careful: bool = False) -> None:
         self.waiting: list[Waiting] = []
-        self.answers: list[tuple[Future[Any], Any]] = []
+        self.answers: list[tuple[Callable[[Any], None], Any]] = []
         self.extensions: list[tuple[str, Sequence[AnyFact]]] = []
         self.heads: dict[str, Known] = {}
         self.size = 0
@@ -106,7 +105,7 @@ class Group:
             # It concerns this caller only.
             answer = StoreError("This cannot be kept: it has no form in JSON")
             answer.__cause__ = error
-        self.answers.append((waiting.done, answer))
+        self.answers.append((waiting.told, answer))
 
     def _decide(self, wish: Wish) -> Any:
         if isinstance(wish, Append):
@@ -310,19 +309,13 @@ class Group:
 
     def answer(self) -> None:
         """Tell everybody; after the commit."""
-        for done, answer in self.answers:
-            if done.done():
-                continue
-            if isinstance(answer, Exception):
-                done.set_exception(answer)
-            else:
-                done.set_result(answer)
+        for told, answer in self.answers:
+            told(answer)
 
     def refuse(self, error: DragomanError) -> None:
         """The transaction did not happen, or nobody knows."""
-        for done, answer in self.answers:
-            if not done.done():
-                done.set_exception(answer if isinstance(answer, KeyTaken) else error)
+        for told, answer in self.answers:
+            told(answer if isinstance(answer, KeyTaken) else error)
 
 
 def _count(counts: Counts, what: tuple[Scope, str], tasks: int, size: int) -> None:

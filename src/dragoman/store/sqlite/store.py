@@ -29,9 +29,11 @@ from dragoman.ports import (
     Page,
     Query,
     Tally,
+    Told,
 )
 from dragoman.store.lanes import Lanes, Taken
 from dragoman.store.leases import Leases
+from dragoman.store.promises import keep
 from dragoman.store.sqlite import hooks, reading
 from dragoman.store.sqlite.group import Claim, Group, Keep, Waiting, Webhooks, Wish
 from dragoman.store.sqlite.outbox import DropHook, KeepHook, Numbers, Record, Resend
@@ -65,7 +67,7 @@ class _Job(NamedTuple):
 
     work: Work[Any]
     settle: Callable[[Any], None]
-    done: asyncio.Future[Any]
+    told: Callable[[Any], None]
 
 
 class SqliteStore:
@@ -159,6 +161,9 @@ class SqliteStore:
     def append(self, append: Append) -> Awaitable[Appended]:
         return self._wish(append)
 
+    def write(self, append: Append, told: Told) -> None:
+        self._enqueue(Waiting(append, told))
+
     def checkpoint(self, checkpoint: Checkpoint) -> Awaitable[None]:
         return self._wish(checkpoint)
 
@@ -167,17 +172,17 @@ class SqliteStore:
 
     def _wish(self, wish: Wish) -> "asyncio.Future[Any]":
         done: asyncio.Future[Any] = self._loop.create_future()
-        self._enqueue(Waiting(wish, done))
+        self._enqueue(Waiting(wish, partial(keep, done)))
         return done
 
     async def _job(self, work: Work[T], settle: Callable[[T], None] = lambda _: None) -> T:
-        job = _Job(work, settle, self._loop.create_future())
-        self._enqueue(job)
-        return await job.done
+        done: asyncio.Future[T] = self._loop.create_future()
+        self._enqueue(_Job(work, settle, partial(keep, done)))
+        return await done
 
     def _enqueue(self, item: "Waiting | _Job") -> None:
         if not self._open:
-            item.done.set_exception(StoreError("The store is closed"))
+            self._loop.call_soon(item.told, StoreError("The store is closed"))
             return
         self._queue.append(item)
         if not self._busy and not self._scheduled:
@@ -273,11 +278,7 @@ class SqliteStore:
             self._busy = False
             if error is None:
                 job.settle(result)
-            if not job.done.done():
-                if error is None:
-                    job.done.set_result(result)
-                else:
-                    job.done.set_exception(error)
+            job.told(result if error is None else error)
             self._launch()
 
         self._writer.submit(job.work, ran)
