@@ -1,6 +1,7 @@
 """Every row of the table is a scenario: who takes part, how one is measured once, and what is said of it all."""
 
 from bench.scenarios.crowds import IDLE, TICK
+from bench.scenarios.flood import FLOOD
 from bench.scenarios.logs import BLOB, LIST, REPLAY
 from bench.scenarios.scenario import Scenario
 from bench.scenarios.starts import FIRST, START
@@ -23,5 +24,6 @@ ALL: tuple[Scenario, ...] = (
     DIALECTS,
     HANG,
     DRAIN,
+    FLOOD,
 )
 SCENARIOS = {scenario.name: scenario for scenario in ALL}

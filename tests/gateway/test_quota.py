@@ -140,21 +140,53 @@ async def test_a_caller_is_held_to_a_rate_of_their_own_wherever_they_come_from()
     assert quota.knock("", THERE) is None  # nobody in particular: the address counts
 
 
+async def test_who_logged_in_does_not_use_up_what_their_neighbours_have() -> None:
+    quota = Quota(GatewaySettings(rate_per_address=10, rate_per_caller=0, rate_burst=2, rate_wait=0), Clock())
+    for _ in range(20):
+        assert quota.arrive(THERE) is None
+        assert quota.knock("anna", THERE) is None
+    assert await turn(quota.arrive(THERE)) and await turn(quota.arrive(THERE))
+    assert not await turn(quota.arrive(THERE))  # two who did not log in, and that is the burst
+
+
 async def test_this_machine_is_free_unless_told_otherwise() -> None:
     free = Quota(GatewaySettings(rate_per_address=1, rate_per_caller=1, rate_burst=1), Clock())
     assert [free.arrive(HERE) for _ in range(5)] == [None] * 5
     assert [free.knock("a", HERE) for _ in range(5)] == [None] * 5
     held = GatewaySettings(rate_per_address=1, rate_per_caller=1, rate_burst=1, rate_wait=0, rate_loopback=True)
     quota = Quota(held, Clock())
-    assert await turn(quota.arrive(HERE)) and await turn(quota.knock("a", HERE))
-    assert not await turn(quota.arrive(HERE))
+    assert await turn(quota.knock("a", HERE))
     assert not await turn(quota.knock("a", HERE))
+    assert await turn(quota.arrive(HERE))
+    assert not await turn(quota.arrive(HERE))
 
 
 async def test_no_rate_means_any_number() -> None:
     quota = Quota(GatewaySettings(rate_per_address=0, rate_per_caller=0, rate_burst=1), Clock())
     assert [quota.arrive(THERE) for _ in range(5)] == [None] * 5
     assert [quota.knock("a", THERE) for _ in range(5)] == [None] * 5
+
+
+async def test_a_large_request_counts_for_several() -> None:
+    clock = Clock()
+    quota = Quota(GatewaySettings(rate_per_caller=10, rate_per_address=10, rate_burst=1, rate_wait=0), clock)
+    assert quota.knock("anna", THERE) is None
+    quota.weigh("anna", THERE, 5 * 65_536)
+    for _ in range(5):
+        clock.now += 0.1
+        assert not await turn(quota.knock("anna", THERE))
+    clock.now += 0.1
+    assert await turn(quota.knock("anna", THERE))
+    assert quota.arrive(ELSEWHERE) is None
+    quota.weigh("", ELSEWHERE, 65_536)
+    clock.now += 0.1
+    assert not await turn(quota.arrive(ELSEWHERE))
+    clock.now += 0.1
+    assert await turn(quota.arrive(ELSEWHERE))
+    assert quota.arrive(HERE) is None
+    quota.weigh("", HERE, 10**9)
+    quota.weigh("bert", HERE, 10**9)
+    assert quota.knock("bert", THERE) is None
 
 
 async def test_who_is_refused_waits_for_that_too() -> None:

@@ -2,12 +2,14 @@
 
 import asyncio
 import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from dragoman.gateway.settings import GatewaySettings
 from dragoman.server.settings import ServerSettings
-from tests.server.rig import SEND, Answer, Line, Running, ScriptedEngine, request, rpc, running
+from tests.server.rig import SEND, WAIT, Answer, Line, Running, ScriptedEngine, request, rpc, running
 
 pytestmark = pytest.mark.anyio
 
@@ -201,3 +203,70 @@ async def test_header_lines_that_could_be_read_in_two_ways_are_refused(line: byt
         )
         assert answer.status == 400
         assert server.engine.calls == []
+
+
+# --- room for large ones
+
+
+def large(size: int = 150_000) -> bytes:
+    return request(body=rpc(text="x" * size))
+
+
+async def test_large_bodies_of_one_caller_are_read_as_far_as_there_is_room_and_others_are_not_behind_them() -> None:
+    proxied = {"X-Forwarded-For": "192.0.2.1"}
+    data = request(body=rpc(text="x" * 150_000), headers=proxied)
+    settings = GatewaySettings(uploads_per_caller=200_000, proxies=("127.0.0.1",), hosts=("*",))
+    async with running(gateway=settings) as server:
+        uploads = server.listener._site._gateway.uploads
+        lines = [await server.dial() for _ in range(3)]
+        for line in lines:
+            line.write(data[:100_000])
+            await line.drain()
+        await until(lambda: uploads.total > 150_000 and bool(uploads._waiting))
+        assert uploads.total < 200_000  # one is read, and the others are left where they are
+        other = request(body=rpc(text="x" * 150_000), headers={"X-Forwarded-For": "192.0.2.2"})
+        assert (await server.ask(other)).status == 200
+        for line in lines:
+            line.write(data[100_000:])
+        assert [(await line.answer()).status for line in lines] == [200, 200, 200]
+        assert (uploads.total, uploads._mine) == (0, {})
+
+
+async def test_who_sends_too_many_large_ones_at_once_is_told_so() -> None:
+    async with running(gateway=GatewaySettings(uploads_per_caller=200_000, rate_wait=0.05)) as server:
+        stuck = await server.dial()
+        stuck.write(large()[:100_000])
+        await until(lambda: server.listener._site._gateway.uploads.total > 0)
+        refused = await server.ask(large())
+        assert refused.status == 429
+        assert "one after the other" in refused.json()["error"]["message"]
+        assert (await server.ask(SEND)).status == 200  # small ones need no room
+
+
+async def test_a_body_of_unknown_length_gets_room_once_it_is_large() -> None:
+    async with running() as server:
+        uploads = server.listener._site._gateway.uploads
+        line = await server.dial()
+        whole = rpc(text="x" * 150_000)
+        line.write(request(headers={"Transfer-Encoding": "chunked", "Content-Type": "application/json"}))
+        line.write(b"%x\r\n%b\r\n" % (100_000, whole[:100_000]))
+        await until(lambda: uploads.total > 0)
+        line.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(whole) - 100_000, whole[100_000:]))
+        assert (await line.answer()).status == 200
+        assert uploads.total == 0
+
+
+async def test_a_client_that_leaves_in_the_middle_gives_its_room_back() -> None:
+    async with running() as server:
+        uploads = server.listener._site._gateway.uploads
+        line = await server.dial()
+        line.write(large()[:100_000])
+        await until(lambda: uploads.total > 0)
+        line.hang_up()
+        await until(lambda: uploads.total == 0)
+
+
+async def until(so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(WAIT):
+        while not so():
+            await asyncio.sleep(0.005)

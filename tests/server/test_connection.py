@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from dragoman.gateway.settings import GatewaySettings
 from dragoman.server.asgi import Site
+from dragoman.server.connection import Watch
 from dragoman.server.settings import ServerSettings
 from tests.server.rig import SEND, STREAM, WAIT, Batch, Line, ScriptedEngine, request, rpc, running, settled, working
 
@@ -328,3 +330,47 @@ async def test_names_of_headers_are_matched_whatever_their_case() -> None:
         assert answered.status == 200
         ((_, call, _),) = server.engine.calls
         assert call.idempotency_key == "k"
+
+
+# --- how many
+
+
+async def test_one_address_has_only_so_many_connections_and_gets_them_back() -> None:
+    async with running(settings=ServerSettings(connections_per_address=2)) as server:
+        first, second = await server.dial(), await server.dial()
+        for line in (first, second):
+            line.write(SEND)
+            assert (await line.answer()).status == 200
+        third = await server.dial()
+        answer = await third.answer()
+        assert (answer.status, answer.headers["retry-after"], answer.headers["connection"]) == (429, "1", "close")
+        assert b"Too many connections" in answer.body
+        assert await third.rest() == b""
+        second.write(SEND)
+        assert (await second.answer()).status == 200
+        first.hang_up()
+        async with asyncio.timeout(WAIT):
+            while (await server.ask(SEND)).status != 200:
+                await asyncio.sleep(0.005)
+
+
+async def test_many_callers_come_from_a_proxy() -> None:
+    gateway = GatewaySettings(proxies=("127.0.0.1",))
+    async with running(settings=ServerSettings(connections_per_address=2), gateway=gateway) as server:
+        lines = [await server.dial() for _ in range(5)]
+        for line in lines:
+            line.write(SEND)
+            assert (await line.answer()).status == 200
+
+
+def test_without_a_number_nobody_takes_all_files_and_this_machine_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.server.connection.open_files", lambda: 200)
+    watch = Watch(ServerSettings())
+    assert all(watch.admit("192.0.2.1") for _ in range(100))
+    assert not watch.admit("192.0.2.1")
+    assert watch.admit("192.0.2.2") and watch.admit("")
+    assert all(watch.admit("127.0.0.1") for _ in range(300))
+    for _ in range(100):
+        watch.leave("@192.0.2.1")
+    assert "@192.0.2.1" not in watch._from
+    assert watch.admit("192.0.2.1")

@@ -75,6 +75,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     card_versions: tuple[str, ...] = ()
     require_version: bool = False
     open_extended_card: bool = False
+    connections_per_address: int = 0
     backlog: int = 2048
 
 
@@ -103,6 +104,8 @@ class LimitSettings(Struct, frozen=True, kw_only=True):
     rate_burst: int = 50
     rate_wait: Seconds = Seconds(2)
     rate_loopback: bool = False
+    uploads: Bytes = Bytes(256 * MIB)
+    uploads_per_caller: Bytes = Bytes(64 * MIB)
     streams: int = 10_000
     streams_per_caller: int = 5_000
     streams_per_address: int = 5_000

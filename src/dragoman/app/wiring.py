@@ -117,6 +117,8 @@ def door(settings: Settings) -> GatewaySettings:
         rate_burst=settings.limits.rate_burst,
         rate_wait=settings.limits.rate_wait,
         rate_loopback=settings.limits.rate_loopback,
+        uploads=settings.limits.uploads,
+        uploads_per_caller=settings.limits.uploads_per_caller,
         card_versions=settings.server.card_versions,
         mounts=settings.server.mounts,
         primary=_primary(settings),
@@ -145,6 +147,7 @@ def serving(settings: Settings) -> ServerSettings:
         idle_seconds=settings.server.idle_timeout,
         drain_seconds=settings.server.drain,
         close_seconds=settings.server.close,
+        connections_per_address=settings.server.connections_per_address,
         backlog=settings.server.backlog,
     )
 

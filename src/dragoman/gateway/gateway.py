@@ -11,6 +11,7 @@ from dragoman.gateway.desk import Desk
 from dragoman.gateway.door import Door
 from dragoman.gateway.quota import Quota
 from dragoman.gateway.settings import GatewaySettings
+from dragoman.gateway.uploads import Uploads
 from dragoman.model.cards import Profile
 from dragoman.model.errors import DragomanError, Forbidden, Unauthenticated, UnsupportedOperation
 from dragoman.model.messages import Message
@@ -81,6 +82,7 @@ class Gateway:
     ) -> None:
         settings, entrances = settings or GatewaySettings(), entrances or {}
         self.quota = Quota(settings)
+        self.uploads = Uploads(settings)
         self.signer = signer
         first = next(iter(agents))
         self.root = Desk(first, "", agents[first].profile, settings, entrances.get(first))

@@ -40,6 +40,17 @@ class Paces:
             self._young[caller] = spent(used, now, self._rate)
         return early / SECOND
 
+    def add(self, caller: str, times: int) -> None:
+        """Their last request counts as so many more. It was let in, so the next one waits for it."""
+        used = max(self._young.get(caller, self._old.get(caller, 0)), self._clock()) + times * self._rate.interval
+        self._young[caller] = used
+        self._turns_at = max(self._turns_at, used)  # longer than a request is remembered
+
+    def give_back(self, caller: str) -> None:
+        """That request did not count."""
+        if caller in self._young:
+            self._young[caller] -= self._rate.interval
+
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
 

@@ -21,6 +21,7 @@ HERE = "@here"
 """Every address of this machine, and sockets that have none."""
 
 LONGEST = 64  # characters of an address
+LARGE = 65_536  # bytes of a body that count as one more request
 NETWORK = 64  # bits of an IPv6 address; one machine easily has all the rest
 
 
@@ -48,11 +49,24 @@ class Quota:
         return None if seconds <= 0 else self._hold(seconds, "rate_per_address", self._settings.rate_per_address)
 
     def knock(self, caller: str, place: str) -> Awaitable[None] | None:
-        """A request of somebody who logged in; as with `arrive`."""
-        if not caller or self._callers is None or (place == HERE and not self._settings.rate_loopback):
+        """That request is of somebody who logged in; as with `arrive`. From now on it counts as theirs, and not as one
+        from their address: neighbours are not to pay for each other."""
+        if not caller or (place == HERE and not self._settings.rate_loopback):
+            return None
+        if self._addresses is not None:
+            self._addresses.give_back(place)
+        if self._callers is None:
             return None
         seconds = self._callers.wait(caller)
         return None if seconds <= 0 else self._hold(seconds, "rate_per_caller", self._settings.rate_per_caller)
+
+    def weigh(self, caller: str, place: str, size: int) -> None:
+        """That request was large: reading it took as long as several small ones."""
+        if place == HERE and not self._settings.rate_loopback:
+            return
+        paces = self._callers if caller else self._addresses
+        if paces is not None:
+            paces.add(caller or place, size // LARGE)
 
     async def _hold(self, seconds: float, limit: str, most: float) -> None:
         over = seconds > self._patience

@@ -2,6 +2,8 @@
 
 from msgspec import Struct
 
+MIB = 1024 * 1024
+
 
 class GatewaySettings(Struct, frozen=True, kw_only=True):
     """Plain values; `app` fills them from flags, environment and file."""
@@ -47,6 +49,12 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
 
     rate_wait: float = 2.0
     """Seconds a request that comes too early is held back for its turn; one that would wait longer is refused."""
+
+    uploads: int = 256 * MIB
+    """Bytes of request bodies above 64 KiB that are being read at once."""
+
+    uploads_per_caller: int = 64 * MIB
+    """The same of one caller."""
 
     rate_loopback: bool = False
     """Whether rates hold for callers on this machine too."""

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from dragoman.gateway.desk import Desk
 from dragoman.gateway.gateway import Gateway
 from dragoman.gateway.quota import place_of
+from dragoman.gateway.uploads import SMALL
 from dragoman.model.errors import BodyTooLarge, DragomanError, Forbidden, InvalidRequest, StoreError, Unauthenticated
 from dragoman.model.messages import Message
 from dragoman.model.operations import GetExtendedCard, Principal
@@ -117,6 +118,10 @@ class Site:
             del receive
             await work
 
+    def shared(self, host: str) -> bool:
+        """Whether many callers come from that address."""
+        return self._gateway.door.trusts(host)
+
     # --- understanding
 
     async def _understand(self, scope: Any, headers: Mapping[str, str], receive: Receive) -> Understood | Reply:
@@ -151,12 +156,14 @@ class Site:
                 if rest not in self._greeting:
                     raise
                 self._gateway.note(error, headers, scope)
-                return await self._turn_away(inbound, error, receive)
+                return await self._turn_away(inbound, error, receive, place)
             if (turn := self._gateway.quota.knock(principal.id, place)) is not None:
                 await turn
-            body = await self._body(headers, receive)
+            body = await self._body(headers, receive, principal.id or place)
             if body:
                 inbound = Inbound(reading, rest, query, headers, body)
+                if len(body) > SMALL:
+                    self._gateway.quota.weigh(principal.id, place, len(body))
             understood = understand(inbound, self._wire, self._mounts)
             if isinstance(understood, Reply):
                 return _allowing(understood)
@@ -172,15 +179,15 @@ class Site:
             log.exception("A request could not be read", extra={"a2a.method": method})
             return refuse(inbound, error, self._mounts)
 
-    async def _turn_away(self, inbound: Inbound, error: Unauthenticated, receive: Receive) -> Reply:
+    async def _turn_away(self, inbound: Inbound, error: Unauthenticated, receive: Receive, place: str) -> Reply:
         """Who did not log in is answered in the words of what they asked, where a dialect has such words."""
-        inbound = replace(inbound, body=await self._body(inbound.headers, receive))
+        inbound = replace(inbound, body=await self._body(inbound.headers, receive, place))
         understood = understand(inbound, self._wire, self._mounts)
         if isinstance(understood, Reply):
             return refuse(inbound, error, self._mounts)
         return understood.turn_away(error, str(uuid4()))
 
-    async def _body(self, headers: Mapping[str, str], receive: Receive) -> bytes:
+    async def _body(self, headers: Mapping[str, str], receive: Receive, caller: str) -> bytes:
         """The whole body. What is too long is refused by its announced length, or as soon as it has come to be."""
         limit = self._body_limit
         length = headers.get("content-length")
@@ -189,6 +196,8 @@ class Site:
                 raise InvalidRequest("Content-Length is not a number")
             if len(length) > 15 or int(length) > limit:
                 raise BodyTooLarge(limit)
+            if int(length) > SMALL:
+                return await self._large(receive, caller, int(length), [])
         message = await receive()
         if message["type"] == "http.disconnect":
             raise Gone
@@ -197,15 +206,37 @@ class Site:
             return body
         pieces = [body]
         size = len(body)
-        while message.get("more_body", False) and size <= limit:
+        while message.get("more_body", False) and size <= SMALL:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise Gone
             pieces.append(message.get("body", b""))
             size += len(pieces[-1])
+        if message.get("more_body", False):
+            return await self._large(receive, caller, limit, pieces)
         if size > limit:
             raise BodyTooLarge(limit)
         return b"".join(pieces)
+
+    async def _large(self, receive: Receive, caller: str, room: int, pieces: list[bytes]) -> bytes:
+        """A body that needs room, of which some may have come already."""
+        uploads = self._gateway.uploads
+        await uploads.enter(caller, room)
+        try:
+            size = sum(map(len, pieces))
+            more = True
+            while more and size <= self._body_limit:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Gone
+                pieces.append(message.get("body", b""))
+                size += len(pieces[-1])
+                more = message.get("more_body", False)
+            if size > self._body_limit:
+                raise BodyTooLarge(self._body_limit)
+            return b"".join(pieces)
+        finally:
+            uploads.leave(caller, room)
 
     def _options(self, desk: Desk, inbound: Inbound) -> Reply:
         """What may be done with this path; and, to a page of an allowed origin, that it may do so."""

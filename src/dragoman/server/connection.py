@@ -11,6 +11,7 @@ import asyncio
 import logging
 import ssl
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
@@ -18,6 +19,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.utils import get_local_addr, get_remote_addr, is_ssl
 
+from dragoman.gateway.quota import HERE, place_of
 from dragoman.server.asgi import OWN
 from dragoman.server.cycle import Cycle, Flow
 from dragoman.server.settings import ServerSettings
@@ -32,6 +34,13 @@ ASGI = {"version": "3.0", "spec_version": "2.3"}
 PLAIN: dict[str, Any] = {OWN: {}}
 NOBODY: deque[Cycle] = deque()  # most connections never pipeline; they share this empty queue
 
+SOME = 64  # connections that any address may have, however few files the process may open
+CROWD = (
+    b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 1\r\nconnection: close\r\n"
+    b"content-type: text/plain; charset=utf-8\r\ncontent-length: 48\r\n\r\n"
+    b"Too many connections are open from your address."
+)
+
 FAULTS = {
     400: (b"400 Bad Request", b"This is not a valid HTTP request."),
     408: (b"408 Request Timeout", b"The request took too long to arrive."),
@@ -42,8 +51,13 @@ FAULTS = {
 class Watch:
     """Looks at every connection's deadline once per interval. Shared by all connections of one listener."""
 
-    def __init__(self, settings: ServerSettings) -> None:
+    def __init__(self, settings: ServerSettings, shared: Callable[[str], bool] = lambda host: False) -> None:
+        """`shared` says whether many callers come from an address: then it may have any number of connections."""
         self.settings = settings
+        self._shared = shared
+        self._told = settings.connections_per_address
+        self._most = self._told or max(SOME, open_files() // 2)
+        self._from: dict[str, int] = {}
         shortest = min(settings.head_seconds, settings.body_seconds, settings.idle_seconds)
         self.interval = min(1.0, max(0.02, shortest / 4))
         self.connections: set[Connection] = set()
@@ -54,6 +68,22 @@ class Watch:
         if self._timer is None:
             self._timer = connection.loop.call_later(self.interval, self._look, connection.loop)
 
+    def admit(self, host: str) -> str:
+        """Count a connection from that address. What to give to `leave`; nothing if it has too many already."""
+        place = place_of(host)
+        count = self._from.get(place, 0)
+        if count >= self._most and not self._shared(host) and (self._told or place != HERE):
+            return ""
+        self._from[place] = count + 1
+        return place
+
+    def leave(self, place: str) -> None:
+        count = self._from[place] - 1
+        if count:
+            self._from[place] = count
+        else:
+            del self._from[place]
+
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()
         for connection in [one for one in self.connections if 0.0 < one.due <= now]:
@@ -63,12 +93,15 @@ class Watch:
 
 class Connection(HttpToolsProtocol):
     # Beside uvicorn's own attributes, whose shared-key dict has no room for more.
-    __slots__ = ("deaf", "due", "extensions", "fault", "fed", "head_bytes", "in_body", "in_head", "running", "watch")
+    __slots__ = (
+        "deaf", "due", "extensions", "fault", "fed", "head_bytes", "in_body", "in_head", "place", "running", "watch"
+    )  # fmt: skip
 
     def __init__(self, watch: Watch, **wiring: Any) -> None:
         super().__init__(**wiring)
         self.watch = watch
         self.due = 0.0
+        self.place = ""
         self.extensions = PLAIN
         self.fault = 400
         self.fed = 0  # bytes of an unfinished head
@@ -91,6 +124,12 @@ class Connection(HttpToolsProtocol):
         self.flow = Flow(transport)
         self.server = get_local_addr(transport)
         self.client = get_remote_addr(transport)
+        self.place = self.watch.admit(self.client[0] if self.client else "")
+        if not self.place:
+            self.deaf = True
+            transport.write(CROWD)
+            transport.close()
+            return
         self.scheme = "http"
         if is_ssl(transport):
             self.scheme = "https"
@@ -101,6 +140,8 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.connections.discard(self)
         self.watch.connections.discard(self)
+        if self.place:
+            self.watch.leave(self.place)
         self.due = 0.0
         self.pipeline = NOBODY
         if self.running is not None and not self.running.complete:
@@ -297,6 +338,16 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
         else:
             (self.pipeline[0] if self.pipeline else self.running).keep_alive = False
+
+
+def open_files() -> int:
+    """How many files, connections among them, this process may have open."""
+    try:
+        import resource  # not on Windows
+    except ImportError:
+        return 1 << 16
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1 << 20 if soft == resource.RLIM_INFINITY else soft
 
 
 def _split(url: bytes) -> tuple[bytes, bytes]:

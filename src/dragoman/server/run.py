@@ -56,7 +56,7 @@ class Listener(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 site,
-                http=partial(Connection, Watch(settings)),  # pyright: ignore[reportArgumentType]
+                http=partial(Connection, Watch(settings, site.shared)),  # pyright: ignore[reportArgumentType]
                 ws="none",
                 lifespan="off",
                 interface="asgi3",

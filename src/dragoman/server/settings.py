@@ -41,5 +41,9 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     close_seconds: float = 5.0
     """How long open connections may take to end after that."""
 
+    connections_per_address: int = 0
+    """Connections open at once from one address but trusted proxies (own server only). 0: half of the files the process
+    may open, so that nobody takes them all, and any number from this machine."""
+
     backlog: int = 2048
     """Connections the kernel queues before they are accepted (own server only)."""
