@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dragoman import Agent
-from dragoman.app import pushing
+from dragoman.app import checks, pushing
 from dragoman.app.profiles import PRESETS, dress
 from dragoman.app.settings import Settings, SettingsError
 from dragoman.app.sources import resolve
@@ -13,6 +13,8 @@ from dragoman.app.undelivered import socket_of
 from dragoman.app.units import Seconds
 from dragoman.auth.keys import SigningKeys, generate, parse_keys
 from dragoman.client.dialler import Dialler
+from dragoman.client.exchange import Reply
+from dragoman.push.verdict import of_reply
 from tests.push.deliveries import delivery
 
 AGENT = Agent("Desk", description="Answers.")
@@ -30,6 +32,15 @@ def test_waits_are_read_from_every_source(tmp_path: Path) -> None:
     assert resolve({}, environ={"DRAGOMAN_PUSH_RETRIES": ","}).push.retries == ()
     with pytest.raises(SettingsError, match=r"^push_retries: Expected a duration"):
         settings(push_retries="soon")
+
+
+@pytest.mark.proves("S-12-19")
+def test_what_holds_where_nobody_says_otherwise() -> None:
+    assert Settings().push.enabled
+    for status in range(400, 500):
+        assert of_reply(Reply(status), 0, pushing.outgoing(Settings()), 0).dead
+    for port in (80, 443, 1024, 8080, 65_535):
+        checks.addresses(Settings()).target(f"https://desk.example:{port}/")
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS))

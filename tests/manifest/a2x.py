@@ -100,5 +100,5 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement("003-d17", "Who has not logged in gets 401, or by setting a task in auth-required that is not kept"),
     Requirement("003-d18", "Plain frames are official responses alone"),
     Requirement("003-d19", "Either URI of the payment extension activates it", pending=_PAID),
-    Requirement("003-d20", "Its webhook is told the whole task when it ends", pending="webhooks"),
+    Requirement("003-d20", "Its webhook is told the whole task when it ends"),
 )

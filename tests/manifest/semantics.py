@@ -32,7 +32,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement("D-2-11", "We listen on loopback unless told otherwise."),
     Requirement("D-2-12", "A caller sees only its own tasks."),
     Requirement("D-2-13", "No exception text, path, SQL or secret reaches a client."),
-    Requirement("D-2-14", "Webhooks and cards from elsewhere pass the guard against addresses inside.", "webhooks"),
+    Requirement("D-2-14", "Webhooks and cards from elsewhere pass the guard against addresses inside.", "client"),
     # --- keeping
     Requirement(
         "D-5-1", "One append holds its facts and the task's row, all or nothing, with a writer that groups what waits."
@@ -252,8 +252,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "S-8-1", "The append writes the deliveries it causes itself, and only for tasks with hooks.", "webhooks"
     ),
     Requirement("S-8-2", "Progress is one delivery per hook, overwritten by the latest.", "webhooks"),
-    Requirement("S-8-3", "A body is rendered at its first attempt and kept, with its id, for the others.", "webhooks"),
-    Requirement("S-8-4", "Secrets live only with the configuration.", "webhooks"),
+    Requirement("S-8-3", "A body is rendered at its first attempt and kept, with its id, for the others."),
+    Requirement("S-8-4", "Secrets live only with the configuration."),
     # --- safety on loopback
     Requirement("S-9-1", "Without authentication a Host must be loopback or configured."),
     Requirement("S-9-2", "A foreign Origin is forbidden."),
@@ -314,8 +314,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "protoAgent's REST aliases take the push configuration in either form and answer bare objects.",
         "webhooks",
     ),
-    Requirement(
-        "S-12-19", "Push is on by default; 4xx are not retried; ports from 1024 up are never blocked.", "webhooks"
-    ),
+    Requirement("S-12-19", "Push is on by default; 4xx are not retried; ports from 1024 up are never blocked."),
     Requirement("S-12-20", "`A2A_AUTH_TOKEN` is a static bearer for every mount; cards stay public."),
 )

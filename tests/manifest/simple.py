@@ -104,6 +104,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement("002-d21", "Errors carry the name of what they are beside the number; to the letter they do not"),
     Requirement("002-d22", "Who has not logged in gets 401, or -32000 by setting; nobody finds anybody else's tasks"),
     Requirement("002-d23", "Its own names are spoken at the mounts of the other systems too"),
-    Requirement("002-d24", "Its webhook is told the bare event: those it asked for, in its header", pending=_HOOKS),
-    Requirement("002-d25", "Scheme bearer signs what a webhook is told with the deployment's key", pending=_HOOKS),
+    Requirement("002-d24", "Its webhook is told the bare event: those it asked for, in its header"),
+    Requirement("002-d25", "Scheme bearer signs what a webhook is told with the deployment's key"),
 )

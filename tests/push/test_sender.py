@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import sqlite3
 from collections.abc import AsyncGenerator
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -90,6 +92,7 @@ async def test_what_failed_holds_back_what_follows_it_for_that_hook_alone(store:
     assert [each["seq"] for each in told(bad)] == [3, 3, 3, 4]
 
 
+@pytest.mark.proves("S-8-3")
 async def test_a_failure_is_tried_again_on_schedule_with_the_same_body_and_id_until_it_is_dead(
     store: HookedStore,
 ) -> None:
@@ -477,3 +480,15 @@ async def test_a_file_keeps_what_waits_over_a_restart_and_its_schedule(tmp_path:
     assert letter.attempts == 3 == len(receiver.requests)
     assert receiver.requests[2].at - receiver.requests[1].at >= 0.39
     assert len({request.body for request in receiver.requests}) == 1
+
+
+@pytest.mark.proves("S-8-4")
+async def test_a_file_holds_a_hooks_secrets_with_the_hook_and_nowhere_else(tmp_path: Path) -> None:
+    async with opened("sqlite", tmp_path) as store, receiving(with_status(404)) as receiver, sending(store):
+        secret = {"scheme": "Bearer", "credentials": "s3cr3t"}
+        await end(store, "u", hook("u", receiver.url("/hook?key=s3cr3t"), token="s3cr3t", authentication=secret))
+        await dead(store)
+    with closing(sqlite3.connect(tmp_path / "push.db")) as db:
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        holding = [table for table in tables if "s3cr3t" in str(db.execute(f"SELECT * FROM {table}").fetchall())]
+    assert len(tables) > 3 and holding == ["hooks"]

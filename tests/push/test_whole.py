@@ -51,7 +51,7 @@ def bodies(receiver: Server) -> list[JSON]:
 # --- in every dialect
 
 
-@pytest.mark.proves("W-023", "W-084", "W-103", "01-21", "004-42", "004-47")
+@pytest.mark.proves("W-023", "W-084", "W-103", "01-21", "003-d20", "004-42", "004-47")
 @EACH
 async def test_a_webhook_set_after_the_end_is_told_it_at_once_in_the_words_it_was_set_in(
     client: httpx2.AsyncClient, way: Way
@@ -111,6 +111,24 @@ async def test_simple_a2a_s_tokens_and_headers_of_their_own(client: httpx2.Async
         first, second = sorted(await receiver.received(2), key=lambda each: "x-hook-key" in each.headers)
     assert first.headers["authorization"] == "Token s3cr3t"
     assert second.headers["x-hook-key"] == "s3cr3t" and "authorization" not in second.headers
+
+
+@pytest.mark.proves("002-d24")
+async def test_simple_a2a_s_webhook_hears_what_it_asked_for(client: httpx2.AsyncClient) -> None:
+    async with receiving() as some, receiving() as all_:
+        tasks: list[str] = []
+        for receiver, types in ((some, ["completed"]), (all_, [])):
+            task = (await rpc(client, "/", "tasks/send", {"message": said("ask")}))["id"]
+            config = {"webhookUrl": receiver.url(), "eventTypes": types}
+            await rpc(client, "/", "tasks/pushNotification/set", {"id": task, "pushNotificationConfig": config})
+            await rpc(client, "/", "tasks/send", {"id": task, "message": said("this")})
+            tasks.append(task)
+        async with asyncio.timeout(10):
+            while not any(b'"completed"' in body for body in all_.bodies):
+                await asyncio.sleep(0.005)
+        (told,) = [json.loads(request.body) for request in await some.received(1)]
+    assert (told["type"], told["taskId"], told["status"]["state"]) == ("TaskStatusUpdateEvent", tasks[0], "completed")
+    assert "jsonrpc" not in told
 
 
 # --- as it happens
@@ -287,6 +305,7 @@ async def test_a_receiver_that_hangs_holds_up_neither_answers_nor_streams_nor_ot
 # --- who it is
 
 
+@pytest.mark.proves("002-d25")
 @pytest.mark.parametrize("algorithm", ["ES256", "RS256"])
 async def test_what_a_server_with_a_key_sends_is_believed_by_who_knows_its_published_keys(
     tmp_path: Path, algorithm: str
@@ -308,7 +327,9 @@ async def test_what_a_server_with_a_key_sends_is_believed_by_who_knows_its_publi
             task = await WAYS_BY_NAME["simple"].send(client, "echo hello")
             await rpc(client, "/", "tasks/pushNotification/set", {"id": task, "pushNotificationConfig": config})
             (request,) = await receiver.received(1)
-        assert request.headers["authorization"].startswith("Bearer ey")
+        headers = {name: request.headers[name] for name in ("authorization", "idempotency-key")}
+        answer = await Receiver(heard.put, jwks=jwks, url=receiver.url()).receive(headers, request.body)
+        assert answer.status == 204
 
 
 @pytest.mark.proves("W-202")

@@ -26,6 +26,7 @@ Tell = Callable[[Delivery], Awaitable[tuple[bytes, str] | None]]
 AT_ONCE = 256  # deliveries asked for in one question
 BYTES = 64 * 1024 * 1024  # of bodies that come with deliveries tried before; with more, no others are asked for
 PAUSE = 0.005  # between two questions
+LOOK_SECONDS = 30.0  # at most until what is due later is looked at again: the clock it is due by may jump
 TROUBLE_SECONDS = 1.0  # before asking again a store that failed
 DRAIN_SECONDS = 2.0
 
@@ -114,7 +115,7 @@ class Sender:
                 due = await self._hooks.next_delivery_at(busy=self._lanes.busy())
                 if not (self._under_way or self._ended) and (not due or due > self._now()):
                     self._quiet.set()
-                return max(0, due - self._now()) / 1000 if due else None
+                return min(max(0, due - self._now()) / 1000, LOOK_SECONDS) if due else None
             self._hooks.put_back([each.id for each in found if not self._accept(each)])
             self._begin()
         wait = self._troubled - asyncio.get_running_loop().time()
