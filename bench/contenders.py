@@ -19,18 +19,23 @@ class Contender:
     environment: dict[str, str] = field(default_factory=dict[str, str])
     modules: str = ""
     note: str = ""
+    options: tuple[str, ...] = ()
+
+    @property
+    def ours(self) -> bool:
+        return self.family.startswith("dragoman")
 
     def command(self, behaviour: str, port: int, home: Path, answer: Path | None) -> list[str]:
         python, store = str(interpreter(self.family)), self.store.format(home=home)
-        if self.family == "dragoman":
+        if self.ours:
             served = f"{AGENTS / self.script}:{behaviour}"
             options = ["--host", "127.0.0.1", "--port", str(port), "--store", store, "--log-level", "warning"]
-            return [python, "-m", "dragoman", "serve", served, *options]
+            return [python, "-m", "dragoman", "serve", served, *options, *self.options]
         command = [python, str(AGENTS / self.script), "--behaviour", behaviour, "--port", str(port), "--store", store]
         return [*command, "--answer", str(answer)] if answer else command
 
     def variables(self) -> dict[str, str]:
-        path = f"{ROOT / 'src'}:{AGENTS}" if self.family == "dragoman" else str(AGENTS)
+        path = f"{ROOT / 'src'}:{AGENTS}" if self.ours else str(AGENTS)
         return {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **self.environment}
 
 
@@ -45,6 +50,13 @@ _ALL = (
         "dragoman_agent.py",
         "sqlite:///{home}/tasks.db?synchronous=FULL",
         note="fsync at every commit",
+    ),
+    Contender(
+        "dragoman with callers",
+        "dragoman auth",
+        "dragoman_agent.py",
+        "sqlite:///{home}/tasks.db",
+        note="who logs in, and how, differs within the scenario",
     ),
     Contender("dragoman memory", "dragoman", "dragoman_agent.py", "memory://", note="nothing durable"),
     Contender(

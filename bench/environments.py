@@ -11,6 +11,7 @@ from bench.places import BENCH, ENVIRONMENTS, ROOT, BenchError
 
 LOCKS = {
     "dragoman": ROOT / "requirements" / "runtime.txt",
+    "dragoman auth": BENCH / "peers" / "dragoman-auth.txt",
     "a2a-sdk": BENCH / "peers" / "a2a-sdk.txt",
     "fasta2a": BENCH / "peers" / "fasta2a.txt",
     "a2akit": BENCH / "peers" / "a2akit.txt",
@@ -23,7 +24,7 @@ def interpreter(name: str) -> Path:
     its code comes from this tree."""
     lock = LOCKS[name].read_text()
     digest = hashlib.sha256(f"{sys.version}\n{lock}".encode()).hexdigest()[:12]
-    home = ENVIRONMENTS / f"bench-{name}-{digest}"
+    home = ENVIRONMENTS / f"bench-{name.replace(' ', '-')}-{digest}"
     python, ready = home / "bin" / "python", home / ".ready"
     if not ready.exists():
         print(f"making the environment of {name} (once)", file=sys.stderr, flush=True)

@@ -1,5 +1,6 @@
 """Every row of the table is a scenario: who takes part, how one is measured once, and what is said of it all."""
 
+from bench.scenarios.callers import AUTH
 from bench.scenarios.crowds import IDLE, TICK
 from bench.scenarios.flood import FLOOD
 from bench.scenarios.logs import BLOB, LIST, REPLAY
@@ -25,5 +26,6 @@ ALL: tuple[Scenario, ...] = (
     HANG,
     DRAIN,
     FLOOD,
+    AUTH,
 )
 SCENARIOS = {scenario.name: scenario for scenario in ALL}

@@ -383,12 +383,15 @@ class Authenticator(Protocol):
       Raises Unauthenticated with the challenge when nothing presented suffices, MissingScope when only a scope does.
       An agent that is open to all answers the anonymous `Principal()`, but only to who presented nothing.
     * `lapsed` says whether somebody let in before would not be any more: asked now and then while a stream is open.
+    * `challenge` says how to log in, in the words of WWW-Authenticate.
     * `terms` are what single skills ask for beyond that, None when none does.
     * `explicit` says that browsers send none of its credentials by themselves, so that no page can borrow them.
     """
 
     @property
     def security(self) -> Security: ...
+    @property
+    def challenge(self) -> str: ...
     @property
     def terms(self) -> Terms | None: ...
     @property

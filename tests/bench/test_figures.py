@@ -11,6 +11,7 @@ from bench.contenders import CONTENDERS
 from bench.receivers import hanging
 from bench.results import Results, at_least, at_most
 from bench.scenarios import ALL
+from bench.scenarios.callers import rows_of_auth
 from bench.scenarios.logs import _pace
 from bench.scenarios.throughput import rows_of_full, rows_of_send
 from bench.scenarios.webhooks import _stamps
@@ -96,6 +97,16 @@ def test_what_was_not_measured_has_no_verdict() -> None:
     send = next(scenario for scenario in ALL if scenario.name == "send")
     assert rows_of_send(results) == []
     assert "dragoman was left out: it did not start" in render(ABOUT, [(send, results)])
+
+
+def test_what_logging_in_costs_is_a_share_of_the_same_round() -> None:
+    results = Results()
+    for nobody, token, jwt in ((100.0, 99.0, 80.0), (50.0, 48.0, 45.0), (200.0, 150.0, 180.0)):
+        work = {"nobody cpu_us": 10.0, "token cpu_us": 11.0, "jwt cpu_us": 12.0}
+        results.add("dragoman with callers", {"nobody": nobody, "token": token, "jwt": jwt, **work})
+    verdicts = [(row.value, row.verdict) for row in rows_of_auth(results)]
+    assert verdicts == [("96%", "pass"), ("110%", ""), ("90%", "pass"), ("120%", "")]
+    assert rows_of_auth(Results()) == []
 
 
 def test_every_scenario_names_contenders_that_exist() -> None:

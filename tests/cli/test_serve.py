@@ -1,6 +1,7 @@
 """`dragoman serve` as people run it: a real process, a real port, real signals."""
 
 import json
+import os
 import signal
 import subprocess
 from pathlib import Path
@@ -127,6 +128,21 @@ def test_the_public_url_is_what_the_banner_and_the_card_say(here: Path) -> None:
         assert running.up() == "https://desk.example/a"
         card = httpx2.get(f"http://127.0.0.1:{port}/.well-known/agent-card.json", timeout=20).json()
         assert card["supportedInterfaces"][0]["url"] == "https://desk.example/a/"
+
+
+def test_a_public_address_needs_no_leave_where_callers_log_in(here: Path) -> None:
+    env = {"A2A_AUTH_TOKEN": "s3same", "OPENAI_API_KEY": "of somebody else"}
+    with dragoman("serve", "desk.py", "--host", "0.0.0.0", "--store", "memory://", cwd=here, env=env) as running:
+        port = running.up().rpartition(":")[2]
+        assert "need credentials" in running.until("Calls ")
+        command = running.until("curl") + " " + running.until("-d ")
+        assert "s3same" not in command
+        send = command.replace("\\", "").replace("0.0.0.0", "127.0.0.1")
+        for token, expected in (("s3same", "TASK_STATE_COMPLETED"), ("other", "The credentials are not valid")):
+            ran = subprocess.run(["sh", "-c", send], env={**os.environ, "TOKEN": token}, capture_output=True, text=True)
+            assert expected in ran.stdout
+        answer = httpx2.get(f"http://127.0.0.1:{port}/.well-known/agent-card.json", headers={"Host": "any.example"})
+        assert answer.json()["securityRequirements"] == [{"schemes": {"bearer": {}}}]
 
 
 def test_a_public_address_is_served_when_that_is_meant_and_said_loudly(here: Path) -> None:

@@ -37,7 +37,9 @@ from dragoman.model.operations import (
     SendStreamingMessage,
     SubscribeToTask,
 )
+from dragoman.model.security import Security
 from dragoman.model.tasks import EVERYONE, Scope
+from dragoman.ports import Presented
 from dragoman.wire.exchange import Envoy, Exchange
 from dragoman.wire.jsonrpc import Rpc
 from dragoman.wire.p10 import P10
@@ -221,6 +223,29 @@ async def test_each_caller_sees_an_extended_card_of_their_own_and_nobody_in_part
         for id in ("other", ""):
             assert await shown(id) == gateway.root.profile
         assert gateway.card(gateway.root, "http://localhost").profile == gateway.root.profile
+
+
+class Shut:
+    """An entrance that says how it opens."""
+
+    challenge = 'ApiKey realm="dragoman", in="header", name="K"'
+    terms = None
+    explicit = True
+    security = Security()
+
+    def authenticate(self, presented: Presented) -> Principal:
+        return Principal()
+
+    def lapsed(self, principal: Principal) -> bool:
+        return False
+
+
+def test_who_asks_for_the_extended_card_is_told_what_the_agent_takes() -> None:
+    agents = {"": Agent(extended=True, extended_skills=())}
+    gateway = Gateway(engine=Engine(), agents=agents, entrances={"": Shut()})
+    with pytest.raises(Unauthenticated) as caught:
+        gateway.root.admit(exchange(GetExtendedCard()), Principal())
+    assert caught.value.challenge == Shut.challenge
 
 
 def test_cards_name_the_versions_they_are_told_to() -> None:

@@ -59,14 +59,15 @@ class Refused(Exception):
 class Client:
     """Sends operations to a driver. The words are alike for every client; see `drivers/`."""
 
-    def __init__(self, party: Party, base: str) -> None:
+    def __init__(self, party: Party, base: str, credential: str = "") -> None:
+        """`credential` is one of the card's schemes by name, and what to present there."""
         self.party = party
         command, directory = party.command(base)
         quiet = {"PYTHONDONTWRITEBYTECODE": "1", "OTEL_SDK_DISABLED": "true"}
         self._process = subprocess.Popen(
             command,
             cwd=directory,
-            env=os.environ | quiet,
+            env=os.environ | quiet | {"INTEROP_CREDENTIAL": credential},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -118,8 +119,8 @@ class Client:
 
 
 @contextmanager
-def connected(party: Party, base: str) -> Generator[Client]:
-    client = Client(party, base)
+def connected(party: Party, base: str, credential: str = "") -> Generator[Client]:
+    client = Client(party, base, credential)
     try:
         yield client
     finally:

@@ -21,7 +21,7 @@ from dragoman.app.settings import (
 from dragoman.app.sources import AUTH_TOKEN, KEY_SUFFIX
 from dragoman.model.cards import Profile, Skill
 from dragoman.model.security import Requirement
-from dragoman.ports import Authenticator, Clock
+from dragoman.ports import Agent, Authenticator, Clock
 
 if TYPE_CHECKING:
     from dragoman.auth.callers import Caller, Callers
@@ -52,6 +52,10 @@ def guarded(settings: Settings, names: Iterable[str] | None = None) -> bool:
         return True
     keys = {name for name in settings.secrets if name.endswith(KEY_SUFFIX)}
     return bool(keys) if names is None else all(key_variable(name) in keys for name in names)
+
+
+def names_of(agents: Mapping[str, Agent]) -> list[str]:
+    return [agent.profile.name for agent in agents.values()]
 
 
 def key_variable(name: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.app import checks, tls, wiring
-from dragoman.app.access import guarded
+from dragoman.app.access import guarded, names_of
 from dragoman.app.banner import banner
 from dragoman.app.logs import configure
 from dragoman.app.settings import Settings
@@ -26,14 +26,16 @@ def serve(agents: wiring.Agents, *, config: str | Path | None = None, **settings
     count too. Raises SettingsError before anything is opened, CannotListen when the address is taken.
     """
     found = wiring.applicable(resolve(settings, file=config))
-    run(wiring.named(agents), found, lambda url: print(banner(url, found), flush=True))  # noqa: T201
+    named = wiring.named(agents)
+    shut = guarded(found, names_of(named))
+    run(named, found, lambda url: print(banner(url, found, guarded=shut), flush=True))  # noqa: T201
 
 
 def run(agents: Mapping[str, Agent], settings: Settings, opened: Callable[[str], None], *, demo: bool = False) -> None:
     """Serve until stopped. `opened` is called with our address once requests are answered. The demo agent takes over
     the profile's card."""
     checks.values(settings)
-    names = [agent.profile.name for agent in agents.values()]
+    names = names_of(agents)
     checks.reach(settings, names)
     configure(settings.log.level, settings.log.format)
     if unused := strays():

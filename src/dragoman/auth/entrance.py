@@ -49,7 +49,8 @@ class Entrance:
         # A scheme that suffices alone is by far the usual case, and is asked for every request.
         self._alone = tuple((each.schemes[0], each.scopes) for each in alternatives if len(each.schemes) == 1)
         self.explicit = not public and all(each.explicit for each in self._schemes)
-        self.terms = Terms(skills=skills, challenge=self._challenge(None)) if skills else None
+        self.challenge = self._challenge(None)
+        self.terms = Terms(skills=skills, challenge=self.challenge) if skills else None
         self.security = Security(
             schemes={each.name: each.shown for each in self._schemes},
             requirements=(*(_requirement(each) for each in alternatives), *(({},) if public else ())),

@@ -52,6 +52,7 @@ def run(target: str | None, flags: dict[str, Any], config: str | None, reload: b
 
         sys.exit(supervise(_arguments(), target, config))
 
+    from dragoman.app.access import guarded, names_of
     from dragoman.app.banner import banner
     from dragoman.app.loading import load, load_all, rules
     from dragoman.app.serving import run as serve
@@ -59,7 +60,8 @@ def run(target: str | None, flags: dict[str, Any], config: str | None, reload: b
     agents = load_all(settings.agents) if settings.agents else {"": load(target or DEMO)}
     demo = target is None and not settings.agents
     settings = replace(settings, agents=rules(settings.agents, agents) if settings.agents else ())
-    serve(agents, settings, lambda url: click.echo(banner(url, settings, agents, demo=demo)), demo=demo)
+    shut = guarded(settings, names_of(agents))
+    serve(agents, settings, lambda url: click.echo(banner(url, settings, agents, demo=demo, guarded=shut)), demo=demo)
 
 
 def _pairs(extra: tuple[str, ...]) -> dict[str, str]:

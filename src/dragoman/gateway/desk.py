@@ -117,7 +117,8 @@ class Desk:
         if self.profile.extended_skills is None:
             raise ExtendedCardNotConfigured
         if not self.shows_all(principal):
-            raise Unauthenticated(CHALLENGE, "The extended card is shown only to authenticated callers")
+            challenge = CHALLENGE if self.entrance is None else self.entrance.challenge
+            raise Unauthenticated(challenge, "The extended card is shown only to authenticated callers")
 
 
 def _closed(profile: Profile) -> Terms | None:

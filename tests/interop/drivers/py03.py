@@ -3,6 +3,7 @@
 python py03.py BASE_URL BINDING [PATH]      BINDING: JSONRPC | HTTP+JSON; PATH: keep to the interface there
 """
 
+import os
 import sys
 import uuid
 from typing import Any
@@ -11,11 +12,20 @@ import httpx
 import session
 from a2a import types as a2a
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+from a2a.client.auth import AuthInterceptor, CredentialService
 from a2a.utils import signing
 from jwt import PyJWK
 
 base, binding, path = [*sys.argv[1:], ""][:3]
 clients: dict[str, Any] = {}
+
+
+class Credential(CredentialService):
+    """The one there is, by the name the card gives its scheme; where it goes is for the SDK to read from the card."""
+
+    async def get_credentials(self, security_scheme_name: str, context: Any) -> str | None:
+        scheme, _, value = os.environ.get("INTEROP_CREDENTIAL", "").partition(" ")
+        return value if value and scheme == security_scheme_name else None
 
 
 async def client(*, streaming: bool = True) -> Any:
@@ -28,7 +38,7 @@ async def client(*, streaming: bool = True) -> Any:
         config = ClientConfig(
             streaming=streaming, httpx_client=http, supported_transports=[binding], use_client_preference=True
         )
-        clients[key] = ClientFactory(config).create(found)
+        clients[key] = ClientFactory(config).create(found, interceptors=[AuthInterceptor(Credential())])
     return clients[key]
 
 

@@ -5,6 +5,7 @@ interface; PATH: keep to the interface there
 """
 
 import base64
+import os
 import sys
 import uuid
 from typing import Any
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 import session
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+from a2a.client.auth import AuthInterceptor, CredentialService
 from a2a.types import a2a_pb2 as a2a
 from a2a.utils import signing
 from google.protobuf.json_format import MessageToDict, ParseDict
@@ -23,6 +25,14 @@ base = sys.argv[1]
 binding, _, version = sys.argv[2].partition("@")
 path = "".join(sys.argv[3:])
 clients: dict[str, Any] = {}
+
+
+class Credential(CredentialService):
+    """The one there is, by the name the card gives its scheme; where it goes is for the SDK to read from the card."""
+
+    async def get_credentials(self, security_scheme_name: str, context: Any) -> str | None:
+        scheme, _, value = os.environ.get("INTEROP_CREDENTIAL", "").partition(" ")
+        return value if value and scheme == security_scheme_name else None
 
 
 async def client(*, streaming: bool = True) -> Any:
@@ -39,7 +49,7 @@ async def client(*, streaming: bool = True) -> Any:
             del found.supported_interfaces[:]
             found.supported_interfaces.extend(kept)
         config = ClientConfig(streaming=streaming, httpx_client=http, supported_protocol_bindings=[binding])
-        clients[key] = ClientFactory(config).create(found)
+        clients[key] = ClientFactory(config).create(found, interceptors=[AuthInterceptor(Credential())])
     return clients[key]
 
 
