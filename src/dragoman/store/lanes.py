@@ -12,6 +12,9 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 
+_AT_ONCE = 256
+
+
 class First(NamedTuple):
     """A hook with something to send: when its oldest news are due."""
 
@@ -57,7 +60,7 @@ class Lanes:
 
     def take(self, now: int, limit: int, busy: Collection[str], share: int) -> list[tuple[int, str]]:
         """Hook and lane of what is due, at most `share` of one lane. They are under way until they are released."""
-        self._ripen(now)
+        self._ripen(now, max(limit, _AT_ONCE))
         busy = frozenset(busy)
         found: list[tuple[int, str]] = []
         passed: list[str] = []
@@ -77,12 +80,14 @@ class Lanes:
             self._busy[lane] = self._busy.get(lane, 0) + 1
         return found
 
-    def _ripen(self, now: int) -> None:
-        while self._later and self._later[0][0] <= now:
+    def _ripen(self, now: int, most: int) -> None:
+        """Give lanes that have something due by now their turn, but not thousands in one call."""
+        while most and self._later and self._later[0][0] <= now:
             at, lane = heappop(self._later)
             if self._at.get(lane) == at:
                 del self._at[lane]
                 self._turn[lane] = None
+                most -= 1
 
     def _from(self, lane: str, now: int, most: int) -> list[int]:
         free = self._free(lane, most + 1)
