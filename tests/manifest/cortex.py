@@ -94,7 +94,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "001-d3", "The context is taken from the message, its metadata or beside it; differing ones are -32602"
     ),
     Requirement("001-d4", "Configuration is heeded: blocking, historyLength, idempotencyKey, acceptedOutputModes"),
-    Requirement("001-d5", "configuration.pushNotificationConfig registers a webhook", pending="webhooks"),
+    Requirement("001-d5", "configuration.pushNotificationConfig registers a webhook"),
     Requirement("001-d6", "The three states the page leaves out are wired: input required, auth required, rejected"),
     Requirement("001-d7", "A finished task is not cancelled: -32002, and it stays as it was"),
     Requirement("001-d8", "Errors have the official numbers and status 200; by setting, Cortex's 404 and 500"),

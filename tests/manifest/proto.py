@@ -5,8 +5,6 @@
 
 from tests.manifest.requirement import Requirement
 
-_HOOKS = "webhooks"
-
 REQUIREMENTS: tuple[Requirement, ...] = (
     # the card
     Requirement("004-1", "It listens on port 7870 by default"),
@@ -55,8 +53,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement("004-36", "agent/getAuthenticatedExtendedCard answers the card in the shape of the public one"),
     Requirement("004-37", "It does so after the bearer or the API key was checked"),
     # webhooks
-    Requirement("004-38", "tasks/pushNotificationConfig/set registers a webhook of a task", pending=_HOOKS),
-    Requirement("004-38b", "tasks/pushNotificationConfig/get, list and delete know it", pending=_HOOKS),
+    Requirement("004-38", "tasks/pushNotificationConfig/set registers a webhook of a task"),
+    Requirement("004-38b", "tasks/pushNotificationConfig/get, list and delete know it"),
     Requirement("004-39", "It is called for working, each tool step, and the end"),
     Requirement("004-40", "While working, at most every 1.5 s, with the latest state"),
     Requirement("004-41", "At the end, at once"),
@@ -70,8 +68,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement("004-49", "What is refused with 4xx is not tried again"),
     Requirement("004-50", "Configs are kept for 24 h, over the task's end and a restart"),
     # HTTP+JSON
-    Requirement("004-51", "POST /a2a/tasks/:taskId/pushNotificationConfig sets a webhook", pending=_HOOKS),
-    Requirement("004-51b", "GET /a2a/tasks/:taskId/pushNotificationConfig lists the webhooks", pending=_HOOKS),
+    Requirement("004-51", "POST /a2a/tasks/:taskId/pushNotificationConfig sets a webhook"),
+    Requirement("004-51b", "GET /a2a/tasks/:taskId/pushNotificationConfig lists the webhooks"),
     Requirement("004-52", "GET /a2a/tasks/:taskId answers what tasks/get answers"),
     Requirement("004-53", "What HTTP+JSON does means the same as over JSON-RPC"),
     Requirement("004-54", "Webhooks set over HTTP+JSON are read and guarded the same"),

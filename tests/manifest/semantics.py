@@ -219,7 +219,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "S-6-7",
         "The names of push configurations both have are told apart by their parameters and by who made the task.",
-        "webhooks",
     ),
     Requirement("S-6-8", "simple_a2a's own names have its version rule; shared names pass in 1.0 and 0.3."),
     Requirement(
@@ -248,10 +247,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement("S-7-7", "Keys are kept over restarts, as long as their task and a direct reply's for a day."),
     Requirement("S-7-8", "Of requests at once under one key one is carried out, for direct replies too."),
     # --- webhooks
-    Requirement(
-        "S-8-1", "The append writes the deliveries it causes itself, and only for tasks with hooks.", "webhooks"
-    ),
-    Requirement("S-8-2", "Progress is one delivery per hook, overwritten by the latest.", "webhooks"),
+    Requirement("S-8-1", "The append writes the deliveries it causes itself, and only for tasks with hooks."),
+    Requirement("S-8-2", "Progress is one delivery per hook, overwritten by the latest."),
     Requirement("S-8-3", "A body is rendered at its first attempt and kept, with its id, for the others."),
     Requirement("S-8-4", "Secrets live only with the configuration."),
     # --- safety on loopback
@@ -312,7 +309,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement(
         "S-12-18",
         "protoAgent's REST aliases take the push configuration in either form and answer bare objects.",
-        "webhooks",
     ),
     Requirement("S-12-19", "Push is on by default; 4xx are not retried; ports from 1024 up are never blocked."),
     Requirement("S-12-20", "`A2A_AUTH_TOKEN` is a static bearer for every mount; cards stay public."),

@@ -5,8 +5,6 @@
 
 from tests.manifest.requirement import Requirement
 
-_HOOKS = "webhooks"
-
 REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement("01-1", "tasks/send with a type part or a sessionId is 0.1's, and answers a task with a sessionId"),
     Requirement("01-2", "An id nobody knows makes a task of that id"),
@@ -30,10 +28,8 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "01-17", "The names it shares answer in the words of the task's maker; others may answer its questions"
     ),
     Requirement("01-18", "The card is at /.well-known/agent.json, with name, url, version, capabilities and skills"),
-    Requirement(
-        "01-19", "tasks/pushNotification/set registers the task's only webhook, also beside a send", pending=_HOOKS
-    ),
-    Requirement("01-20", "tasks/pushNotification/get answers it, or null", pending=_HOOKS),
+    Requirement("01-19", "tasks/pushNotification/set registers the task's only webhook, also beside a send"),
+    Requirement("01-20", "tasks/pushNotification/get answers it, or null"),
     Requirement("01-21", "The webhook is told the task as 0.1 has it"),
     Requirement("01-22", "The card's authentication names the schemes"),
     Requirement("01-23", "An id a client chose is that caller's: another has its own of that name"),

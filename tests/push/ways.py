@@ -174,6 +174,7 @@ WAYS = (
     Way("proto-http", _sending("/a2a"), set_proto_http, event_of_proto),
     Way("a2x", _sending("/api/a2a"), _setting("/api/a2a"), task_03),
 )
+WAYS_BY_NAME = {way.name: way for way in WAYS}
 COMPLETED = {
     "1.0": "TASK_STATE_COMPLETED",
     "1.0-http": "TASK_STATE_COMPLETED",

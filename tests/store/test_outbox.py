@@ -4,11 +4,12 @@ import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dragoman.model.errors import StoreError, StoreFull
-from dragoman.ports import Outcome
+from dragoman.ports import KeyRecord, Outcome
 from dragoman.store.sqlite import SqliteStore
 from dragoman.store.sqlite.schema import migrate
 from dragoman.store.sqlite.statements import SQL, rows
@@ -83,6 +84,7 @@ def _pages(path: Path) -> int:
     return path.with_name(path.name + "-wal").stat().st_size // 4_096
 
 
+@pytest.mark.proves("S-8-1")
 async def test_a_task_without_hooks_never_meets_the_outbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def forbidden(*_: object) -> None:
         raise AssertionError("nobody is to hear of this task")
@@ -177,3 +179,25 @@ async def test_a_hook_dropped_by_the_writer_at_this_moment_is_not_answered(tmp_p
         assert not await store.due_deliveries(10)
     assert await store.next_delivery_at() == 0
     await store.close()
+
+
+@pytest.mark.proves("S-8-4")
+async def test_secrets_are_kept_with_the_hook_and_nowhere_else(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "log.db")
+    await store.open()
+    secrets: dict[str, Any] = {"token": "hush-1", "authentication": {"scheme": "Bearer", "credentials": "hush-2"}}
+    await store.append(new("u", key=KeyRecord("k", "digest"), hooks=(hook("u", **secrets),)))
+    await store.append(output("u", asked()))
+    (question,) = await store.due_deliveries(10)
+    await store.record([Outcome(id=question.id, dead=True, error="it said 500", body=b"{}")])
+    await store.append(output("u", settled()))
+    assert "hush" in str(await store.due_deliveries(10)), "who delivers them needs them"
+    await store.close()
+    holds: set[str] = set()
+    with closing(sqlite3.connect(tmp_path / "log.db")) as connection:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        for table in tables:
+            for row in connection.execute(f"SELECT * FROM {table}"):
+                if b"hush" in repr(row).encode():
+                    holds.add(table)
+    assert holds == {"hooks"}

@@ -170,7 +170,7 @@ _push_fields = (
     Field("header_name", "authentication", _header_name, also=_inside),
     Field("event_types", "eventTypes", many(text)),
 )
-_push = record(PushConfig, *_push_fields)
+push = record(PushConfig, *_push_fields)
 
 
 def _create_push(sheet: Sheet, value: Any, path: str) -> CreatePush | None:
@@ -180,10 +180,10 @@ def _create_push(sheet: Sheet, value: Any, path: str) -> CreatePush | None:
         return None
     nested = members.get("pushNotificationConfig", members.get("push_notification_config"))
     if nested is None:
-        config = cast("PushConfig | None", _push(sheet, members, path))
+        config = cast("PushConfig | None", push(sheet, members, path))
         named = _names(sheet, members, "taskId")
     else:
-        config = cast("PushConfig | None", _push(sheet, nested, "pushNotificationConfig"))
+        config = cast("PushConfig | None", push(sheet, nested, "pushNotificationConfig"))
         named = _names(sheet, members, "id", "taskId")
     task_id = _one_of(sheet, named, "taskId")
     if not task_id:
@@ -229,7 +229,7 @@ _configuration = record(
     Field(
         "task_push_notification_config",
         "pushNotificationConfig",
-        _push,
+        push,
         also=("push_notification_config", "taskPushNotificationConfig", "task_push_notification_config"),
     ),
     Field("idempotency_key", "idempotencyKey", ident),

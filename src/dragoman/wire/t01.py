@@ -181,7 +181,11 @@ def events(ref: TaskRef) -> Encode:
     return encode
 
 
-_length = record(dict, Field("history_length", "historyLength", integer(0)))
+_beside = record(
+    dict,
+    Field("history_length", "historyLength", integer(0)),
+    Field("task_push_notification_config", "pushNotification", liberal.push),
+)
 
 
 def _seen(view: View, wanted: int | None) -> View:
@@ -196,7 +200,7 @@ def read_fields(name: str, fields: Any, wire: WireSettings, query: bool) -> Oper
         return operation
     # What later versions put into the configuration stands beside the message here.
     sheet = Sheet(wire, query=query)
-    found = finish(sheet, _length(sheet, fields, ""))
+    found = finish(sheet, _beside(sheet, fields, ""))
     return replace(operation, configuration=replace(operation.configuration, **found))
 
 

@@ -72,6 +72,7 @@ async def rest(store: HookedStore, uid: str, *facts: AnyFact) -> None:
 # --- what is told -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("S-8-1")
 async def test_without_hooks_nothing_is_queued(store: HookedStore) -> None:
     await finished(store, "u")
     assert not await store.due_deliveries(10)
@@ -105,6 +106,7 @@ async def test_what_shows_a_status_is_told_at_once(store: HookedStore, clock: He
     assert delivery.seq == 2 and delivery.fact == fact
 
 
+@pytest.mark.proves("S-8-1")
 async def test_the_facts_that_came_with_a_hook_are_told_to_it(store: HookedStore) -> None:
     await store.append(new("u", created(), started(), chunk(), settled(), hooks=HOOKED))
     assert await due(store) == [("u.h", 4)]
@@ -147,6 +149,7 @@ async def test_a_hook_kept_in_the_same_moment_hears_of_what_follows_it(store: Ho
 # --- order and pace -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.proves("S-8-2")
 async def test_only_the_latest_calm_news_wait(store: HookedStore) -> None:
     await store.append(new("u", hooks=HOOKED))
     before = await one(store)
