@@ -24,4 +24,4 @@ def test_only_the_demo_agent_speaks_in_the_profile_s_words() -> None:
 
 
 def test_without_a_profile_nothing_is_added() -> None:
-    assert dress({"": DESK}, "", push=DESK.profile.push, demo=True) == {"": DESK}
+    assert dress({"": DESK}, "", push=DESK.profile.push, demo=True)[""].profile == DESK.profile

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from dragoman.agents.tools import DEFAULTS
 from dragoman.model.cards import Extension, Profile, Skill
-from dragoman.model.messages import Message
-from dragoman.ports import Agent, Route, TurnHandle
+from dragoman.ports import Agent
 
 TEXT = ("text/plain",)
 HITL = Extension(
@@ -104,15 +103,18 @@ PRESETS: Mapping[str, Preset] = {
 }
 
 
-def dress(agents: Mapping[str, Agent], profile: str, *, push: bool, demo: bool) -> dict[str, Agent]:
-    """The agents with what their cards say beside their own words: whether there are webhooks, and what the profile
-    adds. Whoever is served does what its system does."""
-    found: dict[str, Agent] = {}
+class Dressed(Struct, frozen=True):
+    """An agent as its card shows it. Whoever is served does what its system does."""
+
+    profile: Profile
+
+
+def dress(agents: Mapping[str, Agent], profile: str, *, push: bool, demo: bool) -> dict[str, Dressed]:
+    """What the agents' cards say beside their own words: whether there are webhooks, and what the profile adds."""
+    found: dict[str, Dressed] = {}
     for slug, agent in agents.items():
         shown = replace(agent.profile, push=push)
-        if profile:
-            shown = _shown(shown, PRESETS[profile], demo)
-        found[slug] = agent if shown == agent.profile else Dressed(agent, shown)
+        found[slug] = Dressed(_shown(shown, PRESETS[profile], demo) if profile else shown)
     return found
 
 
@@ -123,23 +125,3 @@ def _shown(own: Profile, preset: Preset, demo: bool) -> Profile:
         extensions=(*own.extensions, *(each for each in preset.extensions if each not in own.extensions)),
         **(preset.text if demo else {}),
     )
-
-
-class Dressed:
-    """An agent behind another card."""
-
-    def __init__(self, agent: Agent, profile: Profile) -> None:
-        self._agent = agent
-        self.profile = profile
-
-    def route(self, message: Message, metadata: dict[str, Any] | None) -> Route:
-        return self._agent.route(message, metadata)
-
-    async def run(self, route: Route, turn: TurnHandle) -> None:
-        await self._agent.run(route, turn)
-
-    async def reply(self, route: Route, turn: TurnHandle) -> Message:
-        return await self._agent.reply(route, turn)
-
-    async def close(self) -> None:
-        await self._agent.close()

@@ -172,10 +172,10 @@ class Works:
     """The running parts, with one life: start before the first request, drain while requests still run, close last."""
 
     def __init__(self, agents: Mapping[str, Agent], settings: Settings, *, demo: bool = False) -> None:
-        agents = dress(agents, settings.server.profile, push=settings.push.enabled, demo=demo)
+        dressed = dress(agents, settings.server.profile, push=settings.push.enabled, demo=demo)
         clock = SystemClock()
         self._agents = agents
-        self._access = Access(settings, {slug: agent.profile for slug, agent in agents.items()}, clock)
+        self._access = Access(settings, {slug: each.profile for slug, each in dressed.items()}, clock)
         kept, signing, wire = store(settings), signer(settings), reading(settings)
         self._engine = Engine(
             store=kept,
@@ -191,7 +191,7 @@ class Works:
         self._local = pushing.local(settings, kept)
         gateway = Gateway(
             engine=self._engine,
-            agents=agents,
+            agents=dressed,
             settings=door(settings),
             entrances=self._access.entrances,
             signer=signing,
