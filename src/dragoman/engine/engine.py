@@ -74,6 +74,7 @@ class Engine:
         """Open the store and recover what the last process left behind."""
         await self._store.open()
         await self._bus.open()
+        self.turns.pace.start()
         await self.keeper.start()
 
     async def drain(self, seconds: float) -> None:
@@ -87,6 +88,7 @@ class Engine:
     async def close(self) -> None:
         await self.keeper.close()
         await self.turns.close()
+        self.turns.pace.stop()
         for follow in list(self._follows):
             follow.close()
         await self._bus.close()

@@ -168,8 +168,10 @@ class Run:
         self._begun = True
         if self._stop:
             return self._stopped()
+        pace = self._means.pace
+        pace.begin(task, self.route.skill)
         try:
-            await self._means.pace.watched(self._agent.run(self.route, self), self.route.skill)
+            await self._agent.run(self.route, self)
         except Parked:
             return None, (), None
         except asyncio.CancelledError:
@@ -188,6 +190,8 @@ class Run:
         except Exception:
             log.exception("the agent raised", extra=self._facts())
             return TaskState.FAILED, _text(FAILED), None
+        finally:
+            pace.end(task)
         return self._end
 
     def _stopped(self) -> tuple[TaskState | None, Sequence[Part], dict[str, Any] | None]:

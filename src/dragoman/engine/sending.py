@@ -341,15 +341,19 @@ class Sending:
         context_id = op.message.context_id or turns.ids.uid()
         message = _addressed(op.message, "", context_id)
         handle = DirectTurn(call, op, message, route, turns.clock)
+        task = asyncio.current_task()
+        assert task is not None, "replies are made in tasks of their own"
+        turns.pace.begin(task, route.skill)
         try:
             async with asyncio.timeout(route.timeout_ms / 1000 if route.timeout_ms else None):
-                work = turns.agent(call.scope.agent).reply(route, handle)
-                reply = await turns.pace.watched(work, route.skill)
+                reply = await turns.agent(call.scope.agent).reply(route, handle)
         except CallerError:
             raise
         except Exception as error:
             log.exception("the agent raised", extra={"dragoman.skill": route.skill})
             raise InvalidAgentResponse("The agent failed while answering.") from error
+        finally:
+            turns.pace.end(task)
         reply = replace(
             reply, context_id=reply.context_id or context_id, message_id=reply.message_id or turns.ids.uid()
         )
