@@ -1,6 +1,7 @@
 """The bench's agents for dragoman, one per behaviour: `dragoman serve bench/agents/dragoman_agent.py:stream`."""
 
 import asyncio
+import random
 import time
 from collections.abc import AsyncIterator
 
@@ -49,6 +50,7 @@ async def _idle(turn: Turn) -> None:
 
 @clock.skill(id="clock")
 async def _clock(turn: Turn) -> AsyncIterator[str]:
+    await asyncio.sleep(random.random() * STATUS_EVERY * TICK_SECONDS)  # agents do not march in step
     for number in range(count(turn.text)):
         await asyncio.sleep(TICK_SECONDS)
         stamp = f"@at:{time.monotonic_ns()}@"

@@ -18,7 +18,7 @@ QUICK_SECONDS = 1.0
 SLOW = 4  # at once to a receiver that answers, and takes its time
 AHEAD = 8  # times as many in memory as may be under way, of a quick lane
 REMEMBERED = 4_096  # idle lanes whose pace is known
-STALLED = 1_024  # lanes that wait for room; with more, nobody else is asked for until there is some
+STALLED = 4_096  # lanes that wait for room; with more, nobody else is asked for until there is some
 
 
 class Lane:
