@@ -187,7 +187,10 @@ class Run:
             return TaskState.FAILED, _text(TOO_MANY_HELD), None
         except Conflict:
             return None, (), None
-        except Exception:
+        except BaseException as error:
+            # An agent that exits ends its turn and not everybody's. Ctrl-C does, and so does a loop that lets go of us.
+            if isinstance(error, KeyboardInterrupt) or (isinstance(error, GeneratorExit) and not _at_work(task)):
+                raise
             log.exception("the agent raised", extra=self._facts())
             return TaskState.FAILED, _text(FAILED), None
         finally:
@@ -326,12 +329,9 @@ class Run:
         self._flight = None
         self._flight_facts = 0
         error = None if flight.cancelled() else flight.exception()
-        if isinstance(error, Conflict):
-            self._buffer.clear()
-            self.stop("lost")
-        elif error is not None:
-            self._buffer.clear()
-            self.stop("full")
+        if error is not None:
+            self._take()
+            self.stop("lost" if isinstance(error, Conflict) else "full")
         else:
             self._flush()
         if self._room is not None and not self._room.done():
@@ -348,8 +348,12 @@ class Run:
         if self._flight is None:
             return
         if self._room is None or self._room.done():
+            if self._flight is None:  # the turn was lost, and its handler goes on regardless
+                self._take()
+                await asyncio.sleep(0)
+                return
             self._room = asyncio.get_running_loop().create_future()
-        await self._room
+        await asyncio.shield(self._room)  # several may wait for it, and one of them be cancelled
 
     async def _landed(self) -> None:
         while self._flight is not None:
@@ -562,3 +566,11 @@ class Run:
 
 def _text(text: str) -> tuple[Part, ...]:
     return (Part(text=text),)
+def _at_work(task: "asyncio.Task[None]") -> bool:
+    """Whether the task is being run, and not thrown away unfinished."""
+    try:
+        return asyncio.current_task() is task
+    except RuntimeError:  # there is no loop any more
+        return False
+
+

@@ -325,11 +325,11 @@ class Sending:
     async def _direct(self, call: Call, op: SendMessage, route: Route, key: KeyRecord | None) -> Message:
         work = self._reply(call, op, route, key)
         if key is None:
-            return await asyncio.shield(self._turns.background.own(work))
+            return await asyncio.shield(self._turns.reply(work))
         place = (call.scope, key.key)
         pending = self._replies.get(place)
         if pending is None:
-            pending = self._replies[place] = Reply(key.digest, self._turns.background.own(work))
+            pending = self._replies[place] = Reply(key.digest, self._turns.reply(work))
             pending.task.add_done_callback(lambda _: self._replies.pop(place))
         else:
             work.close()
@@ -349,7 +349,10 @@ class Sending:
                 reply = await turns.agent(call.scope.agent).reply(route, handle)
         except CallerError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            # As with turns: an agent that exits, or cancels itself, fails this reply and nothing else.
+            if isinstance(error, KeyboardInterrupt | GeneratorExit) or _cancelled(error):
+                raise
             log.exception("the agent raised", extra={"dragoman.skill": route.skill})
             raise InvalidAgentResponse("The agent failed while answering.") from error
         finally:
@@ -381,6 +384,12 @@ def _addressed(message: Message, task_id: str, context_id: str) -> Message:
         parts=message.parts,
         metadata=message.metadata,
         extensions=message.extensions,
+def _cancelled(error: BaseException) -> bool:
+    """Whether somebody cancels the task at work. An agent's own CancelledError is just an error."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
         reference_task_ids=message.reference_task_ids,
     )
 

@@ -4,8 +4,9 @@ import asyncio
 import contextvars
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from functools import partial
+from typing import Any
 
 from dragoman.core import lifecycle
 from dragoman.core.journal import Journal
@@ -16,6 +17,7 @@ from dragoman.engine.run import Means, Run
 from dragoman.model.errors import CallerError, Conflict, OutcomeUnknown, Overloaded, StoreFull
 from dragoman.model.facts import Created, Received, Started
 from dragoman.model.operations import Policy, Principal
+from dragoman.model.messages import Message
 from dragoman.model.tasks import Head, Scope, TaskState
 from dragoman.ports import Agent, Clock, Ids, Lifecycle, Route, Store
 
@@ -68,6 +70,8 @@ class Turns:
         self._agents = agents
         self.runs: set[Run] = set()
         self._queues: dict[Context, deque[Waiting]] = {}
+        self.replies: set[asyncio.Task[Message]] = set()  # direct ones in the making
+        self.waiting = 0  # turns whose context is taken
         self._idle: asyncio.Event | None = None
         self.stopping = False
 
@@ -79,7 +83,7 @@ class Turns:
         if self.stopping:
             raise Overloaded("The server is shutting down; send again in a moment", retry_after=5)
         most = self.limits.running
-        if len(self.runs) >= most:
+        if len(self.runs) + len(self.replies) + self.waiting >= most:
             raise Overloaded(f"{most} turns are running already; try again later", limit="limits.running", most=most)
 
     # --- starting
@@ -111,6 +115,17 @@ class Turns:
             self._ended(run, live)
 
     def taken(self, scope: Scope, context_id: str, route: Route) -> bool:
+    def reply(self, work: Coroutine[Any, Any, Message]) -> "asyncio.Task[Message]":
+        """Make a direct reply, whoever waits for it. It counts as a turn does."""
+        task = self.background.own(work)
+        self.replies.add(task)
+        task.add_done_callback(self._replied)
+        return task
+
+    def _replied(self, task: "asyncio.Task[Message]") -> None:
+        self.replies.discard(task)
+        self._rested()
+
         """Whether another turn of the context runs, and this one minds."""
         return bool(route.serialize) and (scope, context_id) in self._queues
 
@@ -134,6 +149,7 @@ class Turns:
         context = (waiting.live.head.scope, waiting.live.head.context_id)
         free = context not in self._queues
         self._queues.setdefault(context, deque()).append(waiting)
+        self.waiting += 1
         if free:
             self._start_waiting(context)
 
@@ -200,7 +216,10 @@ class Turns:
         self.lives.unpin(live)
         if live.run is None:
             self.free(live.head.scope, live.head.context_id, run.route)
-        if not self.runs and self._idle is not None:
+        self._rested()
+
+    def _rested(self) -> None:
+        if self._idle is not None and not self.runs and not self.replies:
             self._idle.set()
 
     def _start_waiting(self, context: Context) -> None:
@@ -217,6 +236,7 @@ class Turns:
             if waiting.journal is not None:
                 if not live.head.terminal and not self.stopping:
                     self.begin(live, waiting.route, waiting.source, waiting.principal, waiting.journal)
+            self.waiting -= 1
                     began = True
                 return
             while not live.head.terminal and not self.stopping:
@@ -332,12 +352,13 @@ class Turns:
         for run in mine.values():
             if run.holding:
                 run.stop("abandon")
-        if self.runs and seconds > 0:
+        if (self.runs or self.replies) and seconds > 0:
             self._idle = asyncio.Event()
             try:
                 await asyncio.wait_for(self._idle.wait(), seconds)
             except TimeoutError:
-                log.warning("%d turns did not end in %g s and are left to the next start", len(self.runs), seconds)
+                left = len(self.runs) + len(self.replies)
+                log.warning("%d turns did not end in %g s and are left to the next start", left, seconds)
         await self._abandon(1)
         still = {run.uid for run in self.runs}
         if gone := [uid for uid in mine if uid not in still]:
