@@ -101,8 +101,8 @@ class Follow:
                 if batch is not None:
                     return batch
                 continue
-            if self._draining:
-                self._over = True
+            if self._draining or entries is None:
+                self._over = self._draining = True
                 break
             left = self._patient()
             if left <= 0:
@@ -132,14 +132,15 @@ class Follow:
             if self._left is not None:
                 self._left(self)
 
-    async def _read(self) -> Sequence[Entry]:
+    async def _read(self) -> Sequence[Entry] | None:
+        """What follows the cursor; None when the log has gone, as a finished task's does once it is past its time."""
         head = self._live.head
         if self._cursor >= head.seq:
             return ()
         recent = self._live.recent(self._cursor, self._limits.batch)
         if recent is not None:
             return recent
-        return await self._store.since(head.scope, head.uid, self._cursor, self._limits.batch)
+        return await self._store.since(head.scope, head.uid, self._cursor, self._limits.batch) or None
 
     def _judge(self, entries: Sequence[Entry]) -> Batch | None:
         """Keep what is public, and see whether the stream ends with it."""

@@ -5,8 +5,9 @@ import logging
 
 from dragoman.core import lifecycle
 from dragoman.engine.limits import Limits
+from dragoman.engine.live import Live
 from dragoman.engine.turns import Turns, Waiting
-from dragoman.model.errors import CallerError, DragomanError
+from dragoman.model.errors import CallerError, Conflict, DragomanError, StoreError
 from dragoman.model.operations import Principal
 from dragoman.model.tasks import Head, TaskState
 from dragoman.ports import Lifecycle
@@ -66,7 +67,7 @@ class Keeper:
         live = self._lives.get(head.scope, head.id)
         assert live is not None, "pinned by the caller"
         if head.cancel_by:
-            await turns.settle(live, TaskState.CANCELED)
+            await self._settle(head, TaskState.CANCELED)
             return
         source = await turns.source(head)
         try:
@@ -75,11 +76,11 @@ class Keeper:
             # The agent is gone or takes no such message any more, or its author's code fails: nobody will run this.
             if not isinstance(error, (KeyError, CallerError)):
                 log.exception("the agent could not choose a skill", extra={"a2a.task.id": head.id})
-            await turns.settle(live, TaskState.FAILED, lifecycle.INTERRUPTED_BY_RESTART)
+            await self._settle(head, TaskState.FAILED, lifecycle.INTERRUPTED_BY_RESTART)
             return
         fresh = not head.turn
         if not fresh and (route.on_restart != "rerun" or head.reruns >= lifecycle.RERUNS):
-            await turns.settle(live, TaskState.FAILED, lifecycle.INTERRUPTED_BY_RESTART)
+            await self._settle(head, TaskState.FAILED, lifecycle.INTERRUPTED_BY_RESTART)
             return
         if fresh and turns.taken(head.scope, head.context_id, route):
             turns.queue(Waiting(live, route, source, Principal(id=head.scope.owner)))
@@ -99,6 +100,14 @@ class Keeper:
         )
         await self._lives.append(live, (fact,), Lifecycle(live.head.version), 60)
         await turns.replay(live, Principal(id=head.scope.owner))
+
+    async def _settle(self, head: Head, state: TaskState, text: str = "") -> None:
+        """End what nobody goes on with: now, or as soon as the store can take it. The port does not wait for that."""
+        if not await self._turns.settle(head.scope, head.id, state, text, once=True):
+            self._turns.background.spawn(self._later(head, state, text))
+
+    async def _later(self, head: Head, state: TaskState, text: str) -> None:
+        await self._turns.settle(head.scope, head.id, state, text)
 
     # --- the watch
 
@@ -126,14 +135,20 @@ class Keeper:
             if live is None:
                 continue
             try:
-                if live.head.cancel_by:
-                    await self._turns.settle(live, TaskState.CANCELED)
-                else:
-                    await self._turns.settle(live, TaskState.FAILED, EXPIRED)
-                if live.run is not None:
-                    live.run.stop("lost")
+                # What moved since it was read may have been answered in time: the next look will tell.
+                if live.head.version == head.version:
+                    await self._expired(live)
             finally:
                 self._lives.unpin(live)
+
+    async def _expired(self, live: Live) -> None:
+        state, text = (TaskState.CANCELED, "") if live.head.cancel_by else (TaskState.FAILED, EXPIRED)
+        try:
+            await self._turns.end(live, state, text)
+        except (Conflict, StoreError):
+            return
+        if live.run is not None:
+            live.run.stop("lost")
 
     async def _beat(self) -> None:
         runs = {run.uid: run for run in self._turns.runs}

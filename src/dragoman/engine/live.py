@@ -16,10 +16,25 @@ from typing import Any, Protocol
 from dragoman.core.fold import Fold, resume, shown, view
 from dragoman.core.heads import born
 from dragoman.engine.limits import Limits
+from dragoman.model.errors import TaskNotFound
 from dragoman.model.facts import AnyFact, Entry, Received
 from dragoman.model.messages import Message
 from dragoman.model.tasks import Head, Scope, View
-from dragoman.ports import Append, Appended, Bus, Checkpoint, Hook, Lifecycle, New, Query, Route, Snapshot, Store, Turn
+from dragoman.ports import (
+    Append,
+    Appended,
+    Bus,
+    Checkpoint,
+    Hook,
+    Lifecycle,
+    Loaded,
+    New,
+    Query,
+    Route,
+    Snapshot,
+    Store,
+    Turn,
+)
 
 log = logging.getLogger("dragoman.turn")
 
@@ -87,6 +102,7 @@ class Lives:
         self._by_key: dict[Key, Live] = {}
         self._births: dict[Key, Live] = {}  # whose first append is under way
         self._woken = False
+        self._finding: dict[Key, asyncio.Future[None]] = {}  # looks into the store under way
         self._finished: OrderedDict[Key, tuple[View, int]] = OrderedDict()
         self._finished_bytes = 0
 
@@ -100,14 +116,25 @@ class Lives:
         if (unborn := self._births.get((scope, id))) is not None:
             # The store may know it already; whoever makes it does not yet, and a task must not be live twice.
             await self.landed(unborn)
+        while (finding := self._finding.get((scope, id))) is not None:
+            # One looks at a time: what another read may have moved on, live and gone again, before they enter it.
+            await asyncio.wait((finding,))
         live = self._by_key.get((scope, id))
         if live is None:
-            head = await self._store.find(scope, id)
+            head = await self._find(scope, id)
             if head is None:
                 return None
             live = self._by_key.get((scope, id)) or self._enter(Live(head, None))
         live.pins += 1
         return live
+
+    async def _find(self, scope: Scope, id: str) -> Head | None:
+        looked = self._finding[scope, id] = asyncio.get_running_loop().create_future()
+        try:
+            return await self._store.find(scope, id)
+        finally:
+            del self._finding[scope, id]
+            looked.set_result(None)
 
     async def landed(self, live: Live) -> None:
         """Wait for what is being appended: the store may know it already, and the live task a moment later."""
@@ -118,19 +145,27 @@ class Lives:
 
     async def folded(self, live: Live) -> Fold:
         """The live task's fold, loaded when it was opened without one."""
-        if live.fold is None:
-            loaded = await self._store.load(live.head.scope, live.head.uid)
-            if live.fold is None:
-                assert loaded is not None, "a pinned task cannot be deleted"
-                fold = resume(loaded.head, loaded.snapshot)
-                fold.whole = loaded.snapshot is None or not loaded.snapshot.segmented
-                for entry in loaded.entries:
-                    fold.apply(entry.seq, entry.fact)
+        while (fold := live.fold) is None:
+            loaded = await self._load(live)
+            if live.fold is not None:
+                continue
+            fold = resume(loaded.head, loaded.snapshot)
+            fold.whole = loaded.snapshot is None or not loaded.snapshot.segmented
+            for entry in loaded.entries:
+                fold.apply(entry.seq, entry.fact)
+            if fold.seq >= live.head.seq:  # else it moved on while it was read
                 live.fold = fold
                 live.span = len(loaded.entries)
         if live.head.queued and not live.inbox:
             live.inbox = await self._unread(live.head)
-        return live.fold
+        return fold
+
+    async def _load(self, live: Live) -> Loaded:
+        """What the store has of a live task. Raises TaskNotFound when that is nothing any more."""
+        loaded = await self._store.load(live.head.scope, live.head.uid)
+        if loaded is None:
+            raise TaskNotFound(live.head.id)
+        return loaded
 
     async def _unread(self, head: Head) -> list[Entry]:
         """Messages nobody has taken yet, found again in the log."""
@@ -171,9 +206,7 @@ class Lives:
     async def view_of(self, live: Live) -> View:
         if live.fold is not None and live.fold.whole:
             return _show(live, live.fold)
-        loaded = await self._store.load(live.head.scope, live.head.uid)
-        assert loaded is not None, "a pinned task cannot be deleted"
-        return view(loaded)
+        return view(await self._load(live))
 
     async def conversation(self, scope: Scope, context_id: str, but: str, limit: int) -> tuple[Message, ...]:
         """The last `limit` messages of the context's other tasks: what was asked, said and delivered."""
@@ -235,13 +268,15 @@ class Lives:
         size: int,
         then: Callable[[], None] | None = None,
         hooks: tuple[Hook, ...] = (),
+        failed: Callable[[BaseException], None] | None = None,
         *,
         settles: bool = False,
     ) -> asyncio.Future[Appended]:
         """Append; once committed, take the facts in, do what follows, and ring. Awaiting the future comes after that,
         and with `settles` after the task has settled (or everybody is to look again).
 
-        Whoever awaits it may be cancelled (its client left): the append and what follows from it happen all the same.
+        Whoever awaits it may be cancelled (its client left): the append happens all the same, and what follows from it,
+        or from its failure.
         """
         head = live.head
         answer: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
@@ -250,7 +285,7 @@ class Lives:
         live.flights += 1
         if not head.seq:
             self._births[head.scope, head.id] = live
-        self._store.write(append, partial(self._told, live, append, then, answer, settles))
+        self._store.write(append, partial(self._told, live, append, then, failed, answer, settles))
         return answer
 
     def _told(
@@ -258,6 +293,7 @@ class Lives:
         live: Live,
         append: Append,
         then: Callable[[], None] | None,
+        failed: Callable[[BaseException], None] | None,
         answer: asyncio.Future[Appended],
         settles: bool,
         outcome: Appended | Exception,
@@ -273,6 +309,8 @@ class Lives:
             except Exception as error:  # the store has others to tell
                 log.exception("what follows from a commit failed", extra={"a2a.task.id": live.head.id})
                 outcome = error
+        elif failed is not None:
+            failed(outcome)
         if live.landings and not live.flights:
             _release(live.landings)
         self.unpin(live)

@@ -8,7 +8,8 @@ built: nothing decided after that moment is read into it.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 import msgspec
@@ -41,6 +42,11 @@ FAILED = "The agent failed while working on this task."
 TIMED_OUT = "The agent did not finish in time."
 TOO_MANY_HELD = "Too many questions wait for an answer here; send this again once some are answered."
 BACKOFF = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+
+
+def patiently() -> Iterator[float]:
+    """How many seconds to wait before each further attempt at what must be written."""
+    return chain(BACKOFF, repeat(BACKOFF[-1]))
 
 
 class TooManyHeld(AgentError):
@@ -220,7 +226,7 @@ class Run:
             if self._stop == "abandon":
                 await self._flushed()
             return
-        delays = iter(BACKOFF)
+        waits = patiently()
         while True:
             await self._landed()
             if self._stop == "lost":
@@ -235,11 +241,11 @@ class Run:
             except OutcomeUnknown:
                 if await self._ended_after_all():
                     return
-                await asyncio.sleep(next(delays, BACKOFF[-1]))
+                await asyncio.sleep(next(waits))
             except StoreFull:
-                self._buffer.clear()
+                self._take()
                 state, parts = TaskState.FAILED, _text("The task's results could not be stored.")
-                await asyncio.sleep(next(delays, BACKOFF[-1]))
+                await asyncio.sleep(next(waits))
 
     async def _last(self, state: TaskState, parts: Sequence[Part], metadata: dict[str, Any] | None) -> None:
         now = self._means.clock.now()
@@ -342,16 +348,16 @@ class Run:
         limits = self._means.limits
         while len(self._buffer) + self._flight_facts >= limits.buffer_facts or self._weight >= limits.buffer_bytes:
             self._flush()
+            if self._flight is None:  # the turn was lost, and its handler goes on regardless
+                self._take()
+                await asyncio.sleep(0)
+                return
             await self._landing()
 
     async def _landing(self) -> None:
         if self._flight is None:
             return
         if self._room is None or self._room.done():
-            if self._flight is None:  # the turn was lost, and its handler goes on regardless
-                self._take()
-                await asyncio.sleep(0)
-                return
             self._room = asyncio.get_running_loop().create_future()
         await asyncio.shield(self._room)  # several may wait for it, and one of them be cancelled
 
@@ -564,8 +570,6 @@ class Run:
         self.answer(None)
 
 
-def _text(text: str) -> tuple[Part, ...]:
-    return (Part(text=text),)
 def _at_work(task: "asyncio.Task[None]") -> bool:
     """Whether the task is being run, and not thrown away unfinished."""
     try:
@@ -574,3 +578,5 @@ def _at_work(task: "asyncio.Task[None]") -> bool:
         return False
 
 
+def _text(text: str) -> tuple[Part, ...]:
+    return (Part(text=text),)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -182,15 +183,18 @@ class Sending:
             else:
                 turns.begin(live, route, created, call.principal)
 
-        try:
-            await self._lives.append(live, facts, guard, weigh_message(message) + 120, begin, hooks, settles=settles)
-        except asyncio.CancelledError:
-            self._lives.unpin(live)
-            raise
-        except BaseException as error:
-            self._lives.unpin(live)
+        def refused(error: BaseException) -> None:
             if not waits:
                 turns.free(scope, context_id, route)
+            if isinstance(error, OutcomeUnknown):
+                turns.background.spawn(self._end_orphan(scope, guard.id))
+
+        try:
+            await self._lives.append(
+                live, facts, guard, weigh_message(message) + 120, begin, hooks, refused, settles=settles
+            )
+        except BaseException as error:
+            self._lives.unpin(live)
             return await self._uncreated(call, guard, error)
         return Accepted(live, 1)
 
@@ -199,18 +203,13 @@ class Sending:
             return await self._repeat(call, error.record, guard.key)
         if isinstance(error, Conflict):
             raise InvalidParams(f"the id {guard.id} is taken; choose another", "message.taskId") from error
-        if isinstance(error, OutcomeUnknown):
-            await self._end_orphan(call, guard.id)
         if isinstance(error, OverBudget):
             raise _spent(error) from error
         raise error
 
-    async def _end_orphan(self, call: Call, id: str) -> None:
+    async def _end_orphan(self, scope: Scope, id: str) -> None:
         """Nobody knows whether the task came to be. If it did, its caller was told otherwise: end it."""
-        live = await self._lives.open(call.scope, id)
-        if live is not None:
-            self._turns.background.spawn(self._turns.settle(live, TaskState.FAILED, "The message could not be stored."))
-            self._lives.unpin(live)
+        await self._turns.settle(scope, id, TaskState.FAILED, "The message could not be stored.")
 
     # --- a message to a task
 
@@ -232,11 +231,14 @@ class Sending:
                 facts = lifecycle.answered(head, fact, now, turns.replica)
             else:
                 facts = (lifecycle.received(op, message, call.extensions, now),)
-            answers = placement == "answer"
-            go_on = partial(self._go_on, live, head, call.principal, message) if answers else None
+            go_on = unsure = None
+            if placement == "answer":
+                go_on = partial(self._go_on, live, head, call.principal, message)
+                unsure = partial(self._unsure, live, head, facts[0], go_on)
             try:
                 guard = Lifecycle(head.version, key, self._most)
-                done = await self._lives.append(live, facts, guard, weigh_message(message) + 120, go_on, hooks)
+                size = weigh_message(message) + 120
+                done = await self._lives.append(live, facts, guard, size, go_on, hooks, unsure)
                 return Accepted(live, done.first)
             except Conflict:
                 if key is not None and (known := await self._store.key(call.scope, key.key)) is not None:
@@ -245,11 +247,6 @@ class Sending:
                     await turns.catch_up(live)
             except OverBudget as error:
                 raise _spent(error) from error
-            except OutcomeUnknown:
-                await turns.catch_up(live)
-                if answers and live.head.version > head.version:
-                    self._go_on(live, head, call.principal, message)
-                raise
 
     async def authorized(self, live: Live) -> None:
         """What the task waits for in auth-required came by another way than a message. Does nothing to a task that
@@ -260,8 +257,9 @@ class Sending:
             await self._lives.folded(live)
             fact = lifecycle.authorized(head, turns.clock.now(), turns.replica)
             go_on = partial(self._go_on, live, head, Principal(id=head.scope.owner), None)
+            unsure = partial(self._unsure, live, head, fact, go_on)
             try:
-                await self._lives.append(live, (fact,), Lifecycle(head.version), 60, go_on)
+                await self._lives.append(live, (fact,), Lifecycle(head.version), 60, go_on, failed=unsure)
                 return
             except Conflict:
                 if live.head.version == head.version:
@@ -282,9 +280,24 @@ class Sending:
     def _go_on(self, live: Live, head: Head, principal: Principal, answer: Message | None) -> None:
         """The answer is committed: hand it to the handler that waits, or run the handler again."""
         if not head.held:
-            self._turns.background.spawn(self._turns.replay(live, principal))
+            self._turns.go_on(live, principal)
         elif live.run is not None:
             live.run.answer(answer)
+
+    def _unsure(self, live: Live, head: Head, first: AnyFact, go_on: Callable[[], None], error: BaseException) -> None:
+        """An answer may have been committed or not, and whoever brought it heard that. If it was, the turn goes on."""
+        if isinstance(error, OutcomeUnknown):
+            live.pins += 1
+            self._turns.background.spawn(self._look_again(live, head, first, go_on))
+
+    async def _look_again(self, live: Live, head: Head, first: AnyFact, go_on: Callable[[], None]) -> None:
+        try:
+            await self._turns.catch_up(live)
+            found = await self._store.since(head.scope, head.uid, head.seq, 1)
+            if found and found[0].fact == first:
+                go_on()
+        finally:
+            self._lives.unpin(live)
 
     # --- repeats
 
@@ -373,6 +386,12 @@ class Sending:
         return reply
 
 
+def _cancelled(error: BaseException) -> bool:
+    """Whether somebody cancels the task at work. An agent's own CancelledError is just an error."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
 def _addressed(message: Message, task_id: str, context_id: str) -> Message:
     if message.task_id == task_id and message.context_id == context_id:
         return message
@@ -384,12 +403,6 @@ def _addressed(message: Message, task_id: str, context_id: str) -> Message:
         parts=message.parts,
         metadata=message.metadata,
         extensions=message.extensions,
-def _cancelled(error: BaseException) -> bool:
-    """Whether somebody cancels the task at work. An agent's own CancelledError is just an error."""
-    task = asyncio.current_task()
-    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
-
-
         reference_task_ids=message.reference_task_ids,
     )
 

@@ -13,11 +13,11 @@ from dragoman.core.journal import Journal
 from dragoman.engine.background import Background
 from dragoman.engine.limits import Limits
 from dragoman.engine.live import Live, Lives
-from dragoman.engine.run import Means, Run
+from dragoman.engine.run import Means, Run, patiently
 from dragoman.model.errors import CallerError, Conflict, OutcomeUnknown, Overloaded, StoreFull
 from dragoman.model.facts import Created, Received, Started
-from dragoman.model.operations import Policy, Principal
 from dragoman.model.messages import Message
+from dragoman.model.operations import Policy, Principal
 from dragoman.model.tasks import Head, Scope, TaskState
 from dragoman.ports import Agent, Clock, Ids, Lifecycle, Route, Store
 
@@ -69,9 +69,9 @@ class Turns:
         self.pace = self._means.pace
         self._agents = agents
         self.runs: set[Run] = set()
-        self._queues: dict[Context, deque[Waiting]] = {}
         self.replies: set[asyncio.Task[Message]] = set()  # direct ones in the making
         self.waiting = 0  # turns whose context is taken
+        self._queues: dict[Context, deque[Waiting]] = {}
         self._idle: asyncio.Event | None = None
         self.stopping = False
 
@@ -114,7 +114,6 @@ class Turns:
         finally:
             self._ended(run, live)
 
-    def taken(self, scope: Scope, context_id: str, route: Route) -> bool:
     def reply(self, work: Coroutine[Any, Any, Message]) -> "asyncio.Task[Message]":
         """Make a direct reply, whoever waits for it. It counts as a turn does."""
         task = self.background.own(work)
@@ -126,6 +125,7 @@ class Turns:
         self.replies.discard(task)
         self._rested()
 
+    def taken(self, scope: Scope, context_id: str, route: Route) -> bool:
         """Whether another turn of the context runs, and this one minds."""
         return bool(route.serialize) and (scope, context_id) in self._queues
 
@@ -148,21 +148,31 @@ class Turns:
         waiting.live.pins += 1
         context = (waiting.live.head.scope, waiting.live.head.context_id)
         free = context not in self._queues
-        self._queues.setdefault(context, deque()).append(waiting)
         self.waiting += 1
+        self._queues.setdefault(context, deque()).append(waiting)
         if free:
             self._start_waiting(context)
 
-    async def replay(self, live: Live, principal: Principal) -> None:
-        """Run the task's current turn again, with what its log remembers. A turn that cannot be run is failed."""
+    def go_on(self, live: Live, principal: Principal) -> None:
+        """What the task waited for is committed: run its turn again, whether or not somebody waits for that. From here
+        on it is pinned; if nobody were busy with it for a moment, the turn would run on a task nobody else sees."""
         live.pins += 1
+        self.background.spawn(self._again(live, principal))
+
+    async def _again(self, live: Live, principal: Principal) -> None:
+        try:
+            await self.replay(live, principal)
+        finally:
+            self.lives.unpin(live)
+
+    async def replay(self, live: Live, principal: Principal) -> None:
+        """Run the pinned task's current turn again, with what its log remembers. A turn that cannot be run is
+        failed."""
         try:
             await self._replay(live, principal)
         except Exception:
             log.exception("a turn could not be run again", extra={"a2a.task.id": live.head.id})
-            await self.settle(live, TaskState.FAILED, "The turn could not be continued.")
-        finally:
-            self.lives.unpin(live)
+            await self.settle(live.head.scope, live.head.id, TaskState.FAILED, "The turn could not be continued.")
 
     async def _replay(self, live: Live, principal: Principal) -> None:
         await self.lives.folded(live)
@@ -225,6 +235,7 @@ class Turns:
     def _start_waiting(self, context: Context) -> None:
         queue = self._queues.get(context)
         if queue:
+            self.waiting -= 1
             self.background.spawn(self._start(context, queue.popleft()))
         else:
             self._queues.pop(context, None)
@@ -236,23 +247,35 @@ class Turns:
             if waiting.journal is not None:
                 if not live.head.terminal and not self.stopping:
                     self.begin(live, waiting.route, waiting.source, waiting.principal, waiting.journal)
-            self.waiting -= 1
                     began = True
                 return
-            while not live.head.terminal and not self.stopping:
-                now = self.clock.now()
-                fact = lifecycle.started(now, self.ids.uid(), live.head.epoch + 1, replica=self.replica)
-                try:
-                    await self.lives.append(live, (fact,), Lifecycle(live.head.version), 60)
-                except Conflict:
-                    continue
-                self.begin(live, waiting.route, waiting.source, waiting.principal)
-                began = True
-                return
+            began = await self._start_first(live, waiting)
         finally:
             self.lives.unpin(live)
             if not began:
                 self._start_waiting(context)
+
+    async def _start_first(self, live: Live, waiting: Waiting) -> bool:
+        """Whether the task's first turn was started. What the store cannot take now is tried again later."""
+        waits = patiently()
+        while not live.head.terminal and not self.stopping:
+            head = live.head
+            fact = lifecycle.started(self.clock.now(), self.ids.uid(), head.epoch + 1, replica=self.replica)
+            try:
+                await self.lives.append(live, (fact,), Lifecycle(head.version), 60)
+            except Conflict:
+                if live.head.version == head.version:
+                    await self.catch_up(live)
+            except (StoreFull, OutcomeUnknown):
+                await asyncio.sleep(next(waits))
+                await self.catch_up(live)
+                if live.head.turn:  # it was written after all
+                    await self.replay(live, waiting.principal)
+                    return live.run is not None
+            else:
+                self.begin(live, waiting.route, waiting.source, waiting.principal)
+                return True
+        return False
 
     async def cancel(self, live: Live, policy: Policy) -> None:
         """End the task if it can be ended; returns once it is terminal. Raises TaskNotCancelable."""
@@ -293,31 +316,39 @@ class Turns:
 
     async def _cancel_now(self, live: Live) -> None:
         """The deadline passed: the task is canceled whether its code returned or not."""
-        await self.settle(live, TaskState.CANCELED)
+        await self.settle(live.head.scope, live.head.id, TaskState.CANCELED)
         if live.run is not None:
             live.run.stop("lost")
 
-    async def settle(self, live: Live, state: TaskState, text: str = "") -> None:
-        """End the task from outside its turn. Does nothing when it ended already."""
-        live.pins += 1
+    async def settle(self, scope: Scope, id: str, state: TaskState, text: str = "", *, once: bool = False) -> bool:
+        """End the task from outside its turn; whether it is over (or not there at all). A store that cannot take the
+        end is asked until it can, unless that is to be tried `once`."""
+        live = await self.lives.open(scope, id)
+        if live is None:
+            return True
+        waits = patiently()
         try:
-            for delay in (0.1, 0.3, 1.0, 3.0, 10.0):
-                head = live.head
-                if head.terminal:
-                    return
-                now = self.clock.now()
-                message = lifecycle.told(head, self.ids.uid(), text) if text else None
+            while not (head := live.head).terminal:
                 try:
-                    end = lifecycle.ended(state, now, message)
-                    await self.lives.append(live, (end,), Lifecycle(head.version), 200)
-                    return
+                    await self.end(live, state, text)
                 except Conflict:
                     if live.head.version == head.version:
                         await self.catch_up(live)
                 except (StoreFull, OutcomeUnknown):
-                    await asyncio.sleep(delay)
+                    if once:
+                        return False
+                    await asyncio.sleep(next(waits))
+                    await self.catch_up(live)
+            return True
         finally:
             self.lives.unpin(live)
+
+    async def end(self, live: Live, state: TaskState, text: str = "") -> None:
+        """End the task as it stands, from outside its turn. Raises Conflict when it moves on, and StoreError."""
+        head = live.head
+        message = lifecycle.told(head, self.ids.uid(), text) if text else None
+        end = lifecycle.ended(state, self.clock.now(), message)
+        await self.lives.append(live, (end,), Lifecycle(head.version), 200)
 
     async def catch_up(self, live: Live) -> None:
         """The store knows more than this process does: take over its head."""
