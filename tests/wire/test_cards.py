@@ -118,13 +118,13 @@ def test_the_union_is_both_and_where_older_clients_look() -> None:
 
 def test_cortex_finds_its_members_where_it_asks_for_the_new_card() -> None:
     profile = replace(BARE, transitions=True)
-    source = CardSource(profile=profile, interfaces=(RPC_10, RPC_03), root="https://t.example", cortex=True)
+    source = CardSource(profile=profile, interfaces=(RPC_10, RPC_03), root="https://t.example", mounts=("/a2a",))
     new = json.loads(render(source, "1.0"))
     assert new["interfaces"] == json.loads(render(source, ""))["interfaces"]
     assert new["interfaces"][0]["protocol"] == "json-rpc" and "protocol" not in new["interfaces"][1]
     assert new["capabilities"]["stateTransitionHistory"]
     assert not LEGACY & set(new)
-    strict = CardSource(profile=profile, interfaces=(RPC_10,), root="https://t.example", cortex=True)
+    strict = CardSource(profile=profile, interfaces=(RPC_10,), root="https://t.example", mounts=("/a2a",))
     for version in ("1.0", ""):
         only = json.loads(render(strict, version))
         assert "interfaces" not in only and "stateTransitionHistory" not in only["capabilities"]

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from dragoman.app.units import Bytes, Seconds, Secret
 from dragoman.model.errors import DragomanError
+from dragoman.wire.settings import SEED_MOUNTS
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -54,7 +55,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: int = 8000
     profile: Literal["", "official", "coding-agent", "cortex", "simple", "a2x", "proto"] = ""
-    mounts: tuple[str, ...] = ("/a2a/jsonrpc", "/a2a", "/api/a2a")
+    mounts: tuple[str, ...] = SEED_MOUNTS
     frames: tuple[str, ...] = ()
     cortex_statuses: bool = False
     public_url: str = ""

@@ -91,7 +91,7 @@ class Desk:
             interfaces=found,
             extended=extended,
             root=root,
-            cortex="/a2a" in settings.mounts,
+            mounts=settings.mounts,
             seal=partial(signer.seal, jku=base + JWKS) if signer else None,
             security=Security() if self.entrance is None else self.entrance.security,
         )

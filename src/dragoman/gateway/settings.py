@@ -2,6 +2,8 @@
 
 from msgspec import Struct
 
+from dragoman.wire.settings import SEED_MOUNTS
+
 MIB = 1024 * 1024
 
 
@@ -62,7 +64,7 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
     card_versions: tuple[str, ...] = ()
     """Protocol versions the cards name (`1.0`, `0.3`). Empty: every version that is spoken."""
 
-    mounts: tuple[str, ...] = ("/a2a/jsonrpc", "/a2a", "/api/a2a")
+    mounts: tuple[str, ...] = SEED_MOUNTS
     """Paths beside `/` where JSON-RPC is spoken; the cards name them."""
 
     primary: tuple[str, str] = ("/", "1.0")

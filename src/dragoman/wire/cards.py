@@ -17,6 +17,7 @@ from dragoman.model.security import Security
 from dragoman.ports import Sealed
 from dragoman.wire import security
 
+_CORTEX = "/a2a"
 LEGACY_VERSION = "0.3.0"  # older clients read anything below 0.3 as «no transport in common»
 
 
@@ -27,7 +28,7 @@ class CardSource(Struct, frozen=True, kw_only=True):
     interfaces: tuple[Interface, ...]
     extended: bool = False  # the extended card: shows the extended skills
     root: str = ""  # where the agent lives
-    cortex: bool = False  # /a2a is served
+    mounts: tuple[str, ...] = ()  # where JSON-RPC is spoken there beside `/`
     seal: Callable[[bytes], Sealed] | None = None  # signs the card, if it is to be signed
     security: Security = Security()
 
@@ -53,7 +54,7 @@ def version(source: CardSource, asked: str) -> str:
 def pure_10(source: CardSource) -> bytes:
     """The 1.0 card; where Cortex is served, with what its clients look for: they ask in this version."""
     card = _common(source, "1.0") | _members_10(source) | security.members_10(source.security)
-    return _written(_with_older(card, source) if source.cortex and _members_03(source) else card, source)
+    return _written(_with_older(card, source) if _CORTEX in source.mounts and _members_03(source) else card, source)
 
 
 def pure_03(source: CardSource) -> bytes:
@@ -95,9 +96,9 @@ def _older(source: CardSource) -> list[dict[str, str]]:
     """Two systems had cards of their own before there was a common one: Cortex looks for `protocol`, simple_a2a for
     `type`. Cortex takes the first with the protocol it knows."""
     simple = {"type": "json-rpc", "url": f"{source.root}/", "version": "1.0"}
-    if not source.cortex:
+    if _CORTEX not in source.mounts:
         return [simple]
-    return [{"type": "json-rpc", "protocol": "json-rpc", "url": f"{source.root}/a2a", "version": "1.0"}, simple]
+    return [{"type": "json-rpc", "protocol": "json-rpc", "url": f"{source.root}{_CORTEX}", "version": "1.0"}, simple]
 
 
 def _common(source: CardSource, version: str) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def write_pushes(page: PushPage) -> bytes:
     return _encode([task_push_shape(config) for config in page.configs])
 
 
-_TAILS = {
+TAILS = {
     (append, last): b',"append":%b,"lastChunk":%b}' % (_encode(append), _encode(last))
     for append in (False, True)
     for last in (False, True)
@@ -110,7 +110,7 @@ def events(ref: TaskRef) -> Encode:
 
     def encode(fact: AnyFact, final: bool) -> bytes:
         if isinstance(fact, Chunk):
-            tail = _TAILS[fact.append, fact.last_chunk]
+            tail = TAILS[fact.append, fact.last_chunk]
             if fact.metadata is not None:
                 tail = b',"metadata":%b%b' % (_encode(fact.metadata), tail)
             return artifact_update + _encode(artifact_shape(fact.artifact)) + tail

@@ -6,6 +6,8 @@ from typing import Literal
 from msgspec import Struct
 
 Style = Literal["superset", "literal", "plain"]
+SEED_MOUNTS = ("/a2a/jsonrpc", "/a2a", "/api/a2a")
+"""Where JSON-RPC is spoken beside `/`, in the order of the cards. `mounts.SEEDS` says by whom."""
 
 
 class WireSettings(Struct, frozen=True, kw_only=True):
@@ -26,7 +28,7 @@ class WireSettings(Struct, frozen=True, kw_only=True):
     """
 
     require_version: bool = False
-    mounts: tuple[str, ...] = ("/a2a/jsonrpc", "/a2a", "/api/a2a")
+    mounts: tuple[str, ...] = SEED_MOUNTS
     primary: tuple[str, str] = ("/", "1.0")
     frames: Mapping[str, Style] = {}
     cortex_statuses: bool = False

@@ -124,13 +124,6 @@ def _first(look: Look, value: View | Message) -> bytes | tuple[bytes, ...]:
     return encode(Chunk(artifact=_made(value), last_chunk=True), False), encode(end, True)
 
 
-_TAILS = {
-    (append, last): b',"append":%b,"lastChunk":%b}' % (_encode(append), _encode(last))
-    for append in (False, True)
-    for last in (False, True)
-}
-
-
 def events(ref: TaskRef) -> Write:
     """The page's members first, then those its own server adds to them."""
     home = b'"taskId":%b' % _encode(ref.id)
@@ -139,7 +132,7 @@ def events(ref: TaskRef) -> Write:
     def encode(fact: AnyFact, final: bool) -> bytes:
         if isinstance(fact, Chunk):
             artifact = _encode(fact.artifact)
-            tail = context + _TAILS[fact.append, fact.last_chunk]
+            tail = context + k03.TAILS[fact.append, fact.last_chunk]
             return b'{"type":"TaskArtifactUpdateEvent",%b,"artifact":%b,"final":false%b' % (home, artifact, tail)
         if isinstance(fact, StatusFact):
             tail = (b"true" if final else b"false") + context
