@@ -2,6 +2,7 @@
 
 import pytest
 
+from dragoman.app.units import Bytes
 from dragoman.model import errors
 from dragoman.model.errors import DragomanError, InvalidParams, Violation
 
@@ -33,6 +34,7 @@ SAMPLES: list[tuple[DragomanError, str, dict[str, str]]] = [
     (errors.ExtensionRequired("urn:x"), "A2A-Extensions", {"extension": "urn:x"}),
     (errors.VersionNotSupported("7.0", ("1.0", "0.3")), "use 1.0, 0.3", {"version": "7.0", "supported": "1.0, 0.3"}),
     (errors.BodyTooLarge(10), "10 bytes", {"limit": "10"}),
+    (errors.BodyTooLarge(Bytes(1024)), "1024 bytes", {"limit": "1024"}),
     (errors.Unauthenticated("Bearer"), "Authentication is required", {}),
     (errors.Forbidden("Not yours"), "Not yours", {}),
     (errors.Busy("Too much", 3, taskId="t"), "Too much", {"taskId": "t"}),

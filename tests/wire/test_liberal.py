@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.model.messages import Part
 from dragoman.model.operations import DeletePush, GetPush, GetTask, ListPush, SendMessage
 from tests.wire.wording import asked, call, error_of
 
@@ -109,6 +110,15 @@ def test_an_operation_on_a_webhook_names_its_task_and_then_itself(
 def test_no_webhook_is_guessed_from_names_that_differ(params: dict[str, Any]) -> None:
     error = error_of(call("tasks/pushNotificationConfig/delete", params, path="/a2a"))
     assert error["code"] == -32602
+
+
+@pytest.mark.proves("S-6-10")
+@pytest.mark.parametrize(("path", "method"), SENDS)
+def test_null_is_data_where_nothing_else_is_in_the_part_and_absent_elsewhere(path: str, method: str) -> None:
+    absent = {"text": "hi", "data": None, "file": None, "raw": None, "url": None, "metadata": None}
+    message = asked(sent(path, method, {"parts": [{"data": None}, absent]}, {}), SendMessage).message
+    assert message.parts == (Part(data=None), Part(text="hi"))
+    assert error_of(sent(path, method, {"parts": [{"file": None}]}, {}))["code"] == -32602
 
 
 @pytest.mark.proves("S-6-11")

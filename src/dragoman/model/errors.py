@@ -136,7 +136,7 @@ class VersionNotSupported(CallerError):
 
 class BodyTooLarge(CallerError):
     def __init__(self, limit: int) -> None:
-        super().__init__(f"The request body is larger than {limit} bytes", limit=str(limit))
+        super().__init__(f"The request body is larger than {limit:d} bytes", limit=f"{limit:d}")
 
 
 class Unauthenticated(CallerError):

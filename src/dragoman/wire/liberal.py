@@ -41,6 +41,7 @@ from dragoman.wire.reading import (
     integer,
     many,
     mapping,
+    one_content,
     parse,
     plain,
     record,
@@ -53,15 +54,6 @@ from dragoman.wire.shapes03 import ROLES, STATES
 JsonObject = dict[str, Any]
 
 # --- parts ------------------------------------------------------------------------------------------------
-
-_CONTENTS = ("text", "raw", "url", "data", "file")
-
-
-def _one_content(sheet: Sheet, path: str, found: JsonObject) -> None:
-    chosen = [name for name in _CONTENTS if name in found]
-    if len(chosen) != 1:
-        given = " and ".join(chosen) or "none"
-        sheet.wrong(path, f"must have exactly one of text, file, data, raw and url; has {given}")
 
 
 def _one_source(sheet: Sheet, path: str, found: JsonObject) -> None:
@@ -91,13 +83,13 @@ part = record(
     _build_part,
     Field("text", "text", text),
     Field("file", "file", _file),
-    Field("data", "data", anything),
+    Field("data", "data", anything, nullable=True),
     Field("raw", "raw", base64),
     Field("url", "url", text),
     Field("media_type", "mediaType", text, also=("mimeType",)),
     Field("filename", "filename", text, also=("name",)),
     Field("metadata", "metadata", mapping),
-    check=_one_content,
+    check=one_content("text", "file", "data", "raw", "url"),
 )
 
 # --- messages ---------------------------------------------------------------------------------------------

@@ -45,6 +45,7 @@ from dragoman.wire.reading import (
     integer,
     many,
     mapping,
+    one_content,
     parse,
     plain,
     record,
@@ -64,17 +65,6 @@ state = choice(
 )
 
 
-def _one_content(sheet: Sheet, path: str, found: dict[str, Any]) -> None:
-    chosen = [name for name in ("text", "raw", "url", "data") if name in found]
-    if len(chosen) > 1 and found.get("data", UNSET) is None:
-        # Writers that print every member as null mean «absent» here; a lone null is content.
-        found.pop("data")
-        chosen.remove("data")
-    if len(chosen) != 1:
-        given = " and ".join(chosen) or "none"
-        sheet.wrong(path, f"must have exactly one of text, raw, url and data; has {given}")
-
-
 part = record(
     Part,
     Field("text", "text", text),
@@ -84,7 +74,7 @@ part = record(
     Field("media_type", "mediaType", text),
     Field("filename", "filename", text),
     Field("metadata", "metadata", mapping),
-    check=_one_content,
+    check=one_content("text", "raw", "url", "data"),
 )
 message = record(
     Message,

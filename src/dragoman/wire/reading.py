@@ -233,6 +233,23 @@ def _nothing(sheet: Sheet, path: str, found: dict[str, Any]) -> None:
     return None
 
 
+def one_content(*names: str) -> Check:
+    """A part holds exactly one of these members. Of `data` null is a value too."""
+    *others, last = names
+
+    def check(sheet: Sheet, path: str, found: dict[str, Any]) -> None:
+        chosen = [name for name in names if name in found]
+        if len(chosen) > 1 and found.get("data", chosen) is None:
+            # Writers that print every member as null mean «absent» here; a lone null is content.
+            del found["data"]
+            chosen.remove("data")
+        if len(chosen) != 1:
+            given = " and ".join(chosen) or "none"
+            sheet.wrong(path, f"must have exactly one of {', '.join(others)} and {last}; has {given}")
+
+    return check
+
+
 def record(build: Callable[..., Any], *fields: Field, check: Check = _nothing) -> Read:
     """An object. `check` sees what was read, under the names `build` takes, and may mend it or write faults.
 
