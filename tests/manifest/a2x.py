@@ -101,4 +101,5 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement("003-d18", "Plain frames are official responses alone"),
     Requirement("003-d19", "Either URI of the payment extension activates it", pending=_PAID),
     Requirement("003-d20", "Its webhook is told the whole task when it ends"),
+    Requirement("003-d21", "Errors carry the name of what they are beside the number; to the letter they do not"),
 )

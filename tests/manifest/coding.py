@@ -35,7 +35,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement("000-20", "A known model or session is told in an artifact called agent-metadata"),
     Requirement("000-21", "Text is told as assistant-response with append: true; chunks build up one answer"),
     Requirement("000-22", "The use of a tool is told while working: Using tool: and its name"),
-    Requirement("000-23", "A tool's result is told while working, cut after 200 characters"),
+    Requirement("000-23", "A tool's result is told while working"),
     Requirement(
         "000-24", "A task that is done says completed, final: true, after the artifact result with its summary"
     ),
@@ -47,6 +47,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement("000-30", "A CLI that exits with 0 after its done event completes the task", pending=_CLI),
     Requirement("000-30b", "A CLI that exits with another status fails the task", pending=_CLI),
     Requirement("000-30c", "A CLI that takes too long or falls silent fails the task", pending=_CLI),
+    Requirement(
+        "000-30e",
+        "What a CLI prints becomes these frames; a tool's result is cut after 200 characters",
+        pending=_CLI,
+    ),
     Requirement("000-30d", "With AGENT_FORCE=false the CLI may ask, and the task waits for the answer", pending=_CLI),
     Requirement("000-31", "message/send with the same contextId and no taskId carries the answer"),
     Requirement("000-32", "The answer is written to the standard input of the CLI that asked", pending=_CLI),
@@ -82,4 +87,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement("000-d3", "id and taskId that differ are refused with -32602"),
     Requirement("000-d4", "The context alone answers only one open question; of several, the error names them"),
     Requirement("000-d5", "Questions outlive the process and are answered after it; broken streams are taken up again"),
+    Requirement("000-d6", "tasks/resubscribe to a finished task answers the task, once"),
+    Requirement("000-d7", "Errors carry the name of what they are beside the number; to the letter they do not"),
 )

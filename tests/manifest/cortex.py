@@ -109,5 +109,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement("001-d17", "Unknown keys of the configuration are errors that name the key"),
     Requirement("001-d18", "The profile listens on 4220 and names /a2a first"),
     Requirement("001-d19", "A tool without capabilities has tags all the same, as 1.0 demands"),
+    Requirement("001-d21", "Errors carry the name of what they are beside the number"),
     Requirement("001-d20", "What is answered without a task is a completed task for Cortex's clients"),
 )

@@ -99,5 +99,6 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     Requirement("004-d2", "What is parked outlives every retention; what memory forgot is read from the file"),
     Requirement("004-d3", "Resubscribing to a finished task answers it once, and closes"),
     Requirement("004-d4", "Questions survive several restarts; a broken stream is taken up to the true end"),
+    Requirement("004-d6", "Errors carry the name of what they are beside the number; to the letter they do not"),
     Requirement("004-d5", "A taskId and a contextId that do not belong together are refused with -32602"),
 )

@@ -129,9 +129,10 @@ def test_a_send_waits_unless_it_says_that_it_does_not(base: str) -> None:
 
 @pytest.mark.proves("000-25")
 def test_what_was_used_stands_in_an_artifact_called_result(base: str) -> None:
-    task = send(base, "stats 12 34", "thinking Counted.")
+    task = send(base, "stats 12 34 560", "thinking Counted.")
     (result,) = named(task, "result")
-    assert result["parts"] == [{"kind": "data", "data": {"stats": {"inputTokens": 12, "outputTokens": 34}}}]
+    stats = {"inputTokens": 12, "outputTokens": 34, "durationMs": 560}
+    assert result["parts"] == [{"kind": "data", "data": {"stats": stats}}]
 
 
 @pytest.mark.proves("000-14", "000-c4")

@@ -86,7 +86,7 @@ def test_events_come_in_the_order_of_the_work_and_the_result_before_the_end(
     base: str = request.getfixturevalue(style)
     output = "x" * 300
     script = ["init opus s-1", "thinking One ", "thinking two.", "tool_use grep", f"tool_result {output}"]
-    with streaming(base, RPC, "message/stream", said(*script, "stats 1 2", "done Found.")) as stream:
+    with streaming(base, RPC, "message/stream", said(*script, "stats 1 2 3", "done Found.")) as stream:
         events = [frame.json() for frame in stream.rest()]
     # In a superset, one more frame tells official clients alone that the answer is complete.
     events = [event for event in events if "kind" in event]
@@ -108,7 +108,9 @@ def test_events_come_in_the_order_of_the_work_and_the_result_before_the_end(
     first, second = events[2:4]
     assert first["append"] is second["append"] is True
     assert first["artifact"]["artifactId"] == second["artifact"]["artifactId"]
-    assert events[-2]["artifact"]["parts"][0]["data"] == {"stats": {"inputTokens": 1, "outputTokens": 2}}
+    assert events[-2]["artifact"]["parts"][0]["data"] == {
+        "stats": {"inputTokens": 1, "outputTokens": 2, "durationMs": 3}
+    }
     assert [event.get("final") for event in events if "status" in event] == [False, False, False, True]
 
 
@@ -133,7 +135,7 @@ def test_superset_frames_are_official_responses_with_the_page_s_members_beside_t
 @pytest.mark.proves("000-d1")
 def test_what_a_stream_told_is_what_the_task_holds(base: str) -> None:
     with streaming(
-        base, RPC, "message/stream", said("thinking Half ", "thinking done.", "stats 3 4", "done Both.")
+        base, RPC, "message/stream", said("thinking Half ", "thinking done.", "stats 3 4 5", "done Both.")
     ) as s:
         events = [frame.json() for frame in s.rest()]
     told: dict[str, list[Any]] = {}
@@ -273,6 +275,17 @@ def test_a_question_outlives_the_process_and_a_working_task_fails_with_it(tmp_pa
     assert (done["id"], done["status"]["state"]) == (asked["id"], "completed")
     assert answer_of(done) == "Before. Answered 'y'."
     assert [each["parts"][0]["data"] for each in named(done, "result")] == [{"summary": "Made."}]
+
+
+@pytest.mark.proves("000-d6")
+@pytest.mark.parametrize("style", ["base", "literal"])
+def test_who_follows_a_finished_task_gets_it_once(style: str, request: pytest.FixtureRequest) -> None:
+    base: str = request.getfixturevalue(style)
+    task = send(base, "thinking Over.", "stats 1 2 3")
+    with streaming(base, RPC, "tasks/resubscribe", {"taskId": task["id"]}) as stream:
+        (frame,) = stream.rest()
+    told = frame.json()
+    assert told["kind"] == "task" and (told["result"] if style == "base" else told) == task
 
 
 @pytest.mark.proves("000-d5")

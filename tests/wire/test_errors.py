@@ -6,7 +6,19 @@ import pytest
 
 from dragoman.model import errors as e
 from dragoman.wire.errors import TABLE, NoRoute, WrongVerb
-from tests.wire.wording import USER_03, USER_10, USER_P03, body_of, call, frames_of, header, understood, visit
+from dragoman.wire.settings import WireSettings
+from tests.wire.wording import (
+    USER_03,
+    USER_10,
+    USER_P03,
+    body_of,
+    call,
+    error_of,
+    frames_of,
+    header,
+    understood,
+    visit,
+)
 
 TYPE = "type.googleapis.com/google.rpc."
 
@@ -315,3 +327,22 @@ def test_details_are_flat_strings() -> None:
         for detail in body["error"].get("data", []):
             assert detail["@type"].startswith(TYPE)
             assert all(isinstance(value, str) for value in detail.get("metadata", {}).values())
+
+
+@pytest.mark.proves("000-d7", "001-d21", "003-d21", "004-d6", "002-d21")
+@pytest.mark.parametrize(
+    ("path", "method"),
+    [
+        ("/a2a/jsonrpc", "tasks/get"),
+        ("/a2a", "GetTask"),
+        ("/api/a2a", "tasks/get"),
+        ("/a2a", "tasks/get"),
+        ("/", "tasks/list"),
+    ],
+)
+def test_errors_of_the_systems_carry_their_name_but_not_in_what_their_pages_show(path: str, method: str) -> None:
+    for style, named in (("superset", True), ("literal", method == "GetTask"), ("plain", method == "GetTask")):
+        wire = WireSettings(frames={path: style})
+        found = understood(call(method, {"id": "t-77"}, path=path, wire=wire))
+        data = error_of(found.fail(e.TaskNotFound("t-77"))).get("data", [{}])
+        assert (data[0].get("reason") == "TASK_NOT_FOUND") is named

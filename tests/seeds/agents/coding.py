@@ -1,6 +1,6 @@
 """An agent that tells of its work as coding-agent-a2a does. The message is what its CLI would print, an event a line:
 `init opus s-1`, `thinking Hello`, `tool_use read_file`, `tool_result 3 lines`, `approval run make`, `done Well done.`,
-`stats 12 34`, `error It broke`. `wait x` holds it until another message says `open x`.
+`stats 12 34 560`, `error It broke`. `wait x` holds it until another message says `open x`.
 """
 
 import asyncio
@@ -36,8 +36,8 @@ async def code_task(turn: Turn) -> AsyncIterator[str]:
             case "done":
                 await turn.artifact("result", {"summary": rest})
             case "stats":
-                read, written = map(int, rest.split())
-                turn.usage(input_tokens=read, output_tokens=written)
+                read, written, took = map(int, rest.split())
+                turn.usage(input_tokens=read, output_tokens=written, durationMs=took)
             case "error":
                 await turn.fail(rest)
             case "wait":
