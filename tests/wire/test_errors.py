@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.model import errors as e
 from dragoman.wire.errors import TABLE, NoRoute, WrongVerb
-from dragoman.wire.settings import WireSettings
+from dragoman.wire.settings import Style, WireSettings
 from tests.wire.wording import (
     USER_03,
     USER_10,
@@ -341,8 +341,10 @@ def test_details_are_flat_strings() -> None:
     ],
 )
 def test_errors_of_the_systems_carry_their_name_but_not_in_what_their_pages_show(path: str, method: str) -> None:
-    for style, named in (("superset", True), ("literal", method == "GetTask"), ("plain", method == "GetTask")):
+    styles: tuple[Style, ...] = ("superset", "literal", "plain")
+    for style in styles:
         wire = WireSettings(frames={path: style})
         found = understood(call(method, {"id": "t-77"}, path=path, wire=wire))
         data = error_of(found.fail(e.TaskNotFound("t-77"))).get("data", [{}])
+        named = style == "superset" or method == "GetTask"
         assert (data[0].get("reason") == "TASK_NOT_FOUND") is named
