@@ -72,7 +72,8 @@ async def test_all_that_is_kept_is_in_one_file(tmp_path: Path) -> None:
 
     async with Client(agent, store=tmp_path / "kept.db", headers={"Idempotency-Key": "k"}) as client:
         await client.send("x")
-        beside = {path.name for path in tmp_path.iterdir()} - {"kept.db"}
+        # A socket, through which the commands reach the server, keeps nothing.
+        beside = {path.name for path in tmp_path.iterdir() if not path.is_socket()} - {"kept.db"}
         assert beside <= {"kept.db-wal", "kept.db-shm", "kept.db-lock"}, (
             "what SQLite and its owner need while it is open"
         )
