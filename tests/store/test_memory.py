@@ -3,10 +3,10 @@
 import pytest
 
 from dragoman.model.errors import StoreFull
-from dragoman.ports import KeyRecord, Query
+from dragoman.ports import KeyRecord, Outcome, Query
 from dragoman.store.memory import HOUR, MemoryStore
 from tests.conformance.store.adapters import HeldClock
-from tests.conformance.store.logs import OURS, asked, created, finished, new, output, started
+from tests.conformance.store.logs import OURS, asked, created, finished, hook, new, output, started
 
 pytestmark = pytest.mark.anyio
 
@@ -25,6 +25,24 @@ async def test_one_task_too_many_evicts_the_one_that_finished_first() -> None:
     assert await uids(store) == ["running", "second", "third"]
     assert await store.key(OURS, "k") is None
     assert await store.find(OURS, "first") is None
+
+
+async def test_a_task_of_whose_end_somebody_is_still_to_hear_goes_last_but_goes() -> None:
+    store = MemoryStore(max_tasks=3)
+    at = store.now()
+    for uid in ("first", "second"):
+        await finished(store, uid, at)
+        await store.keep_hook(hook(uid))
+    await finished(store, "third", at)
+    await store.append(new("fourth", created(at), started(at)))
+    assert await uids(store) == ["first", "fourth", "second"]
+    (first, _) = await store.due_deliveries(10)
+    await store.record([Outcome(id=first.id, delivered=True)])
+    await store.append(new("fifth", created(at), started(at)))
+    assert await uids(store) == ["fifth", "fourth", "second"]
+    await store.append(new("sixth", created(at), started(at)))
+    assert await uids(store) == ["fifth", "fourth", "sixth"]
+    assert await store.next_delivery_at() == 0 and not await store.hooks(OURS)
 
 
 @pytest.mark.proves("D-5-7")
