@@ -5,7 +5,6 @@ from typing import Literal, NamedTuple
 # What is not built yet. A promise may wait for one of these, and for nothing else.
 Pending = Literal[
     "",
-    "webhooks",
     "authentication",
     "gRPC",
     "client",

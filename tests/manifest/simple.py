@@ -5,8 +5,6 @@
 
 from tests.manifest.requirement import Requirement
 
-_HOOKS = "webhooks"
-
 REQUIREMENTS: tuple[Requirement, ...] = (
     # the wire
     Requirement("002-1", "POST / takes every method, as JSON-RPC 2.0"),
