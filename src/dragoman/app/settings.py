@@ -100,8 +100,8 @@ class LimitSettings(Struct, frozen=True, kw_only=True):
     containers: int = 200_000
     requests: int = 20_000
     requests_per_caller: int = 10_000
-    rate_per_caller: int = 500
-    rate_per_address: int = 500
+    rate_per_caller: int = 300
+    rate_per_address: int = 300
     rate_burst: int = 50
     rate_wait: Seconds = Seconds(2)
     rate_loopback: bool = False

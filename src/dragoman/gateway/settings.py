@@ -40,10 +40,10 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
     requests_per_caller: int = 10_000
     """Requests of one caller in work at once."""
 
-    rate_per_caller: float = 500.0
+    rate_per_caller: float = 300.0
     """Requests per second of one who logged in. 0: any number."""
 
-    rate_per_address: float = 500.0
+    rate_per_address: float = 300.0
     """Requests per second from one address, whoever they are for. 0: any number."""
 
     rate_burst: int = 50
