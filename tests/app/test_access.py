@@ -407,3 +407,13 @@ public = true
     assert "s3same" not in shown and "0pen" not in shown and token_hash(b"s3same")[8:] not in shown
     again = written.settings(shown)
     assert (again.schemes, again.agents, again.auth) == (settings.schemes, settings.agents, settings.auth)
+
+
+def test_variables_that_let_callers_in_are_named_at_the_start(caplog: pytest.LogCaptureFixture) -> None:
+    env = {"A2A_AUTH_TOKEN": "s3same", "CURRENCY_DESK_API_KEY": "0pen", "OPENAI_API_KEY": "of somebody else"}
+    with caplog.at_level("INFO", "dragoman.auth"):
+        Access(resolve({}, environ=env), {"": DESK}, Clock()).open()
+    assert [record.getMessage() for record in caplog.records] == [
+        "A2A_AUTH_TOKEN is a credential of callers",
+        "CURRENCY_DESK_API_KEY is a credential of callers",
+    ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.app.checks import addresses, loopback, reach, values
+from dragoman.app.checks import addresses, certificates, loopback, reach, values
 from dragoman.app.settings import SettingsError
 from dragoman.app.sources import resolve
 from dragoman.model.errors import AddressRefused
@@ -107,6 +107,27 @@ def test_loopback_receivers_are_a_setting_of_their_own() -> None:
         local.target("http://10.0.0.1/hook")
     with pytest.raises(AddressRefused, match="https"):
         addresses(resolve({"push_https_only": True}, environ={})).target("http://desk.example/hook")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "settings", "told"),
+    [
+        ({"header": "X-Cert"}, {}, "auth.schemes.c.header: Expected trusted_proxies"),
+        ({}, {}, "auth.schemes.c: Expected tls_client_ca"),
+        ({"header": "X-Cert"}, {"trusted_proxies": "10.0.0.1"}, ""),
+        ({}, {"tls_client_ca": "ca.pem"}, ""),
+    ],
+)
+def test_a_certificate_must_have_a_way_to_get_here(scheme: dict[str, str], settings: dict[str, str], told: str) -> None:
+    given = resolve(
+        {"auth_schemes": {"b": {"type": "bearer"}, "c": {"type": "mtls", **scheme}}, **settings}, environ={}
+    )
+    if not told:
+        certificates(given)
+        return
+    with pytest.raises(SettingsError) as caught:
+        certificates(given)
+    assert str(caught.value).startswith(told)
 
 
 def test_addresses_that_mean_something_pass() -> None:

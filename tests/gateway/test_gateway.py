@@ -248,6 +248,33 @@ def test_who_asks_for_the_extended_card_is_told_what_the_agent_takes() -> None:
     assert caught.value.challenge == Shut.challenge
 
 
+@pytest.mark.parametrize(
+    ("tls", "certificate"),
+    [
+        ({"client_cert_chain": ["mine", "authority"]}, "mine"),
+        ({"client_cert_chain": ["mine"], "client_cert_error": None}, "mine"),
+        ({"client_cert_chain": ["mine"], "client_cert_error": "expired"}, ""),
+        ({"client_cert_chain": []}, ""),
+        ({}, ""),
+    ],
+)
+def test_only_a_certificate_that_was_verified_is_one(tls: dict[str, Any], certificate: str) -> None:
+    seen: list[Presented] = []
+
+    class Watching(Shut):
+        def authenticate(self, presented: Presented) -> Principal:
+            seen.append(presented)
+            return Principal()
+
+    settings = GatewaySettings(proxies=("10.0.0.0/8",))
+    gateway = Gateway(engine=Engine(), agents={"": Agent()}, entrances={"": Watching()}, settings=settings)
+    for peer in ("10.0.0.1", "192.0.2.1"):
+        gateway.principal(gateway.root, {"a": "b"}, "q", {"client": (peer, 1), "extensions": {"tls": tls}})
+    assert [each.certificate for each in seen] == [certificate] * 2
+    assert [each.forwarded for each in seen] == [True, False]
+    assert (seen[0].headers, seen[0].query) == ({"a": "b"}, "q")
+
+
 def test_cards_name_the_versions_they_are_told_to() -> None:
     def versions(*told: str) -> list[str]:
         settings = GatewaySettings(card_versions=told, mounts=())

@@ -286,7 +286,7 @@ must(208, "Credentials are kept as secrets.")
 should(209, "Failed authentications are logged and limited.")
 should(210, "Security events are logged.")
 must(211, "Nothing secret is in the log.")
-should(212, "Callers that ask too often are told so.", "authentication")
+should(212, "Callers that ask too often are told so.")
 must(
     213,
     "Data protection law is observed.",

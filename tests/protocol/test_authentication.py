@@ -337,3 +337,68 @@ async def test_while_nobody_can_judge_callers_are_told_to_try_again() -> None:
         answer = await speaker.ask(verb, path, body, {"authorization": f"Bearer {token}"})
         assert answer.status == 503 and answer.headers["retry-after"] == "5"
         assert issuer not in answer.text
+
+
+# --- pages in browsers ------------------------------------------------------------------------------------------
+
+EVIL = {"host": "evil.example", "origin": "https://evil.example"}
+
+
+async def preflight(speaker: Speaker, **headers: str) -> Response:
+    wanted = {"origin": "https://app.example", "access-control-request-method": "POST"}
+    exchange = Exchange(speaker.app, "OPTIONS", "/", {**wanted, **headers}, b"")
+    await exchange.open()
+    try:
+        return await exchange.whole()
+    finally:
+        await exchange.close()
+
+
+async def test_a_page_cannot_borrow_what_browsers_do_not_send(callers: Written) -> None:
+    """So any name and any origin may try; without a token of their own they get no further than anybody."""
+    async with serving(auth_callers=callers(ada="")) as (stage, app):
+        speaker = Speaker("1.0", "JSONRPC", stage, app)
+        verb, path, body = speaker.spelled("send", speaker.sending("echo hi"))
+        assert (await speaker.ask(verb, path, body, EVIL)).status == 401
+        answer = await speaker.ask(verb, path, body, {**EVIL, "authorization": "Bearer ada"})
+        assert answer.status == 200 and "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize("scheme", [{"type": "basic"}, {"type": "api-key", "place": "cookie"}, {"type": "mtls"}])
+async def test_but_what_they_do_send_is_kept_from_pages_of_others(callers: Written, scheme: dict[str, str]) -> None:
+    schemes = {"ambient": scheme, "token": {"type": "bearer"}}
+    async with serving(auth_callers=callers(ada=""), auth_schemes=schemes) as (stage, app):
+        speaker = Speaker("1.0", "JSONRPC", stage, app)
+        verb, path, body = speaker.spelled("send", speaker.sending("echo hi"))
+        for given in ({"host": "evil.example"}, {"origin": "https://evil.example"}):
+            answer = await speaker.ask(verb, path, body, {"authorization": "Bearer ada", **given})
+            assert answer.status == 403
+        assert (await speaker.ask(verb, path, body, {"authorization": "Bearer ada"})).status == 200
+
+
+async def test_origins_that_are_configured_may_send_the_credentials_there_are(callers: Written) -> None:
+    schemes = {"key": {"type": "api-key", "name": "X-Desk-Key"}}
+    settings: dict[str, Any] = {"auth_schemes": schemes, "allowed_origins": "https://app.example"}
+    async with serving(auth_callers=callers(ada=""), **settings) as (stage, app):
+        speaker = Speaker("1.0", "JSONRPC", stage, app)
+        allowed = (await preflight(speaker)).headers["access-control-allow-headers"].split(", ")
+        assert {"Authorization", "X-Desk-Key"} <= set(allowed)
+        verb, path, body = speaker.spelled("send", speaker.sending("echo hi"))
+        assert (await speaker.ask(verb, path, body, {"origin": "https://evil.example"})).status == 403
+
+
+@pytest.mark.proves("W-209", "W-212")
+async def test_who_guesses_is_slowed_down_and_who_knows_is_not(callers: Written) -> None:
+    """Whoever logs in is counted by name; what is wrong counts for the address it came from."""
+    slow: dict[str, Any] = {"limit_rate_per_address": 1, "limit_rate_burst": 3, "limit_rate_wait": 0}
+    slow["limit_rate_per_caller"] = 0  # for these there is no limit
+    settings: dict[str, Any] = {"auth_callers": callers(ada=""), "limit_rate_loopback": True, **slow}
+    async with serving(**settings) as (stage, app):
+        speaker = Speaker("1.0", "JSONRPC", stage, app)
+        verb, path, body = speaker.spelled("list", {})
+        for _ in range(20):
+            assert (await speaker.ask(verb, path, body, {"authorization": "Bearer ada"})).status == 200
+        answers = [await speaker.ask(verb, path, body, {"authorization": f"Bearer guess-{n}"}) for n in range(8)]
+        assert {answer.status for answer in answers[:3]} == {401}
+        assert {answer.status for answer in answers[4:]} == {429}
+        assert int(answers[-1].headers["retry-after"]) > 0

@@ -76,6 +76,7 @@ class Access:
         self._closed: Sequence[str] = ()
         variables = {slug: key_variable(profile.name) for slug, profile in profiles.items()}
         keys = {slug: variable for slug, variable in variables.items() if variable in settings.secrets}
+        self._variables = sorted({*keys.values(), *({AUTH_TOKEN} & settings.secrets.keys())})
         if described or keys:
             builder = _Builder(settings, described, clock)
             self.entrances = builder.entrances(profiles, keys)
@@ -85,6 +86,8 @@ class Access:
 
     def open(self) -> None:
         """Begin to fetch the keys of issuers, so that the first caller need not wait for them."""
+        for variable in self._variables:
+            log.info("%s is a credential of callers", variable)
         if self._closed:
             log.warning(
                 "Nobody logs in here, so nobody has a scope and nobody can use them: %s", ", ".join(self._closed)

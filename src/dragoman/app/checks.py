@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from dragoman.app.access import guarded
-from dragoman.app.settings import Settings, SettingsError
+from dragoman.app.settings import Mtls, Settings, SettingsError
 from dragoman.app.stores import choose
 from dragoman.core.addresses import Guard, guard
 from dragoman.wire.mounts import SEEDS
@@ -43,6 +43,20 @@ def values(settings: Settings) -> None:
                 f"{settings.origin('trusted_proxies')}: Expected an address or a network such as 10.0.0.0/8, "
                 f"got {proxy!r}."
             ) from None
+
+
+def certificates(settings: Settings) -> None:
+    """Refuse a scheme that no client could ever use. For our own listener: a host gets certificates in its own ways."""
+    for name, scheme in settings.schemes.items():
+        if not isinstance(scheme, Mtls):
+            continue
+        where = f"auth.schemes.{name}"
+        if scheme.header and not settings.server.trusted_proxies:
+            raise SettingsError(f"{where}.header: Expected trusted_proxies beside it; from others it does not count.")
+        if not scheme.header and not settings.server.tls_client_ca:
+            raise SettingsError(
+                f"{where}: Expected tls_client_ca, whose certificates count, or the header of a trusted proxy."
+            )
 
 
 def frames(settings: Settings) -> dict[str, Style]:

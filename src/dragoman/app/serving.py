@@ -36,6 +36,7 @@ def run(agents: Mapping[str, Agent], settings: Settings, opened: Callable[[str],
     the profile's card."""
     checks.values(settings)
     names = names_of(agents)
+    checks.certificates(settings)
     checks.reach(settings, names)
     configure(settings.log.level, settings.log.format)
     if unused := strays():

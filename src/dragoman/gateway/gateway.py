@@ -126,9 +126,16 @@ class Gateway:
         if entrance is None:
             return ANYBODY
         client = scope.get("client")
-        chain: Sequence[str] = scope.get("extensions", {}).get("tls", {}).get("client_cert_chain", ())
+        tls = scope.get("extensions", {}).get("tls")
         forwarded = bool(client) and self.door.trusts(client[0])
-        return entrance.authenticate(Presented(headers, query, chain[0] if chain else "", forwarded))
+        return entrance.authenticate(Presented(headers, query, _certificate(tls) if tls else "", forwarded))
+
+    @property
+    def credentials(self) -> frozenset[str]:
+        """The headers that callers log in with, beside Authorization."""
+        entrances = [each.entrance for each in (self.root, *self.desks.values()) if each.entrance is not None]
+        schemes = [scheme for each in entrances for scheme in each.security.schemes.values()]
+        return frozenset(each.parameter for each in schemes if each.place == "header")
 
     def admission(self, desk: Desk, principal: Principal) -> Admission | None:
         """For whoever keeps a stream open; None for whom that needs no asking."""
@@ -189,6 +196,12 @@ class Gateway:
         """The agent's card, signed where we have keys and the base is ours for certain."""
         signer = self.signer if self.signer and self.door.vouches(base) else None
         return desk.card(base, profile, extended=extended, signer=signer)
+
+
+def _certificate(tls: Mapping[str, Any]) -> str:
+    """The client's, by ASGI's tls extension. Some hosts hand on what they could not verify, and say so beside it."""
+    chain: Sequence[str] = tls.get("client_cert_chain", ())
+    return chain[0] if chain and not tls.get("client_cert_error") else ""
 
 
 def _scope(desk: Desk, exchange: Exchange, principal: Principal) -> Scope:

@@ -82,7 +82,7 @@ class Site:
         self._mounts = table(self._wire)
         self._greeting = frozenset(path for path, mount in self._mounts.items() if mount.greets)
         self._pages = Pages(gateway, self.readiness, settings)
-        self._sharing = Sharing(gateway.door)
+        self._sharing = Sharing(gateway.door, gateway.credentials)
         self._body_limit = settings.body_limit
         self._keepalive = settings.keepalive_seconds
         self._records = settings.access_log

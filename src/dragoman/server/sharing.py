@@ -1,6 +1,6 @@
 """CORS: off unless origins are configured. Says which pages may read our answers, never which may call."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from dragoman.gateway.door import Door
 from dragoman.wire.exchange import Headers
@@ -13,8 +13,10 @@ MAX_AGE = b"600"
 
 
 class Sharing:
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: Door, credentials: Iterable[str] = ()) -> None:
+        """`credentials` are headers of callers' own, beside Authorization."""
         self._door = door
+        self._request_headers = b", ".join((REQUEST_HEADERS, *(each.encode("latin-1") for each in sorted(credentials))))
 
     def headers(self, origin: str) -> Headers:
         """What every answer to a page says; nothing to a page that may not read it."""
@@ -32,7 +34,7 @@ class Sharing:
             return ()
         allowed = (
             (b"access-control-allow-methods", verbs),
-            (b"access-control-allow-headers", REQUEST_HEADERS),
+            (b"access-control-allow-headers", self._request_headers),
             (b"access-control-max-age", MAX_AGE),
         )
         if headers.get("access-control-request-private-network") == "true":
