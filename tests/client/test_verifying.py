@@ -307,6 +307,9 @@ HOSTILE: dict[str, Callable[[], Any]] = {
     "one character": lambda: CARD | {"signatures": [{"protected": "a", "signature": "b"}]},
     "a huge number": lambda: '{"name":"a","url":"b","signatures":[1],"x":1' + "0" * 5_000 + "}",
     "text for a skill": lambda: signed(CARD) | {"skills": ["a"]},
+    "a protected header that is no JSON": lambda: (
+        CARD | {"signatures": [{"protected": encoded(b"{"), "signature": "bb"}]}
+    ),
     "a header that is text": lambda: CARD | {"signatures": [signed(CARD)["signatures"][0] | {"header": "x"}]},
     "a deep header": lambda: (
         CARD

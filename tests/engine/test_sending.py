@@ -163,6 +163,7 @@ async def test_messages_to_a_working_task_wait_in_a_bounded_inbox_and_each_gets_
         assert [text_of(m) for m in done.task.history] == ["one", "two", "three"]
 
 
+@pytest.mark.proves("S-5-17", "D-2-8")
 async def test_a_caller_with_too_many_unfinished_tasks_is_told_which_limit_and_others_are_served() -> None:
     gate = asyncio.Event()
 

@@ -75,6 +75,17 @@ async def test_room_is_handed_out_to_callers_in_turn() -> None:
         assert await inside(tasks) == [True, True, True, False, True]
 
 
+async def test_a_caller_gives_back_one_body_and_keeps_the_room_of_another() -> None:
+    room = uploads(most=100, each=60)
+    async with entering(room, ("a", 40), ("a", 20), ("a", 30)) as tasks:
+        assert await inside(tasks) == [True, True, False]
+        room.leave("a", 20)
+        assert await inside(tasks) == [True, True, False]
+        room.leave("a", 40)
+        assert await inside(tasks) == [True, True, True]
+        assert room.total == 30
+
+
 async def test_what_is_larger_than_all_room_enters_alone() -> None:
     room = uploads(most=10, each=10)
     async with entering(room, ("a", 500), ("b", 1)) as tasks:

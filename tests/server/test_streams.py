@@ -216,6 +216,7 @@ async def test_a_caller_with_too_many_requests_at_once_is_told_so_and_others_are
         assert (await server.ask(from_address("192.0.2.1"))).status == 200
 
 
+@pytest.mark.proves("W-212", "D-2-8")
 async def test_a_rate_turns_a_burst_into_a_trickle_and_refuses_what_is_too_much() -> None:
     gateway = GatewaySettings(rate_per_address=50, rate_burst=2, rate_wait=0.1, proxies=("127.0.0.1",), hosts=("*",))
     async with running(gateway=gateway) as server:
