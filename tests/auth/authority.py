@@ -53,6 +53,17 @@ class Authority:
     ) -> x509.Certificate:
         end = datetime.now(UTC) + timedelta(days=days)
         names = [x509.IPAddress(ip_address("127.0.0.1")), x509.DNSName("localhost")]
+        usage = x509.KeyUsage(  # from Python 3.13 on a certificate without it is refused
+            digital_signature=not kind.ca,
+            content_commitment=False,
+            key_encipherment=False,
+            data_encipherment=False,
+            key_agreement=False,
+            key_cert_sign=kind.ca,
+            crl_sign=kind.ca,
+            encipher_only=False,
+            decipher_only=False,
+        )
         return (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -62,6 +73,7 @@ class Authority:
             .not_valid_before(end - timedelta(days=10))
             .not_valid_after(end)
             .add_extension(kind, critical=True)
+            .add_extension(usage, critical=True)
             .add_extension(x509.SubjectAlternativeName(names), critical=False)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
