@@ -98,9 +98,12 @@ async def test_a_file_that_is_no_database_is_refused_unchanged(tmp_path: Path) -
 
 
 def values(statement: str) -> tuple[None, ...]:
-    """As many as it takes: its marks are numbered, or each is one of its own."""
-    numbered = [int(each) for each in re.findall(r"\?([0-9]+)", statement)]
-    return (None,) * max(numbered, default=statement.count("?"))
+    return (None,) * statement.count("?")
+
+
+def test_no_statement_numbers_its_marks() -> None:
+    """Python 3.12 before 3.12.4 takes `?1` for a name and warns."""
+    assert not [name for name, text in SQL.items() if re.search(r"\?[0-9]", text)]
 
 
 def test_every_statement_is_one_that_sqlite_understands(tmp_path: Path) -> None:

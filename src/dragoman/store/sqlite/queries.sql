@@ -76,8 +76,8 @@ FROM tasks
 LEFT JOIN facts ON facts.n = (SELECT n FROM facts WHERE task = tasks.n ORDER BY seq DESC LIMIT 1)
 WHERE
     tasks.n = coalesce(
-        (SELECT n FROM tasks WHERE uid = ?4 AND id = uid AND agent = ?1 AND tenant = ?2 AND owner = ?3),
-        (SELECT n FROM tasks WHERE agent = ?1 AND tenant = ?2 AND owner = ?3 AND id = ?4 AND id <> uid)
+        (SELECT n FROM tasks WHERE uid = ? AND id = uid AND agent = ? AND tenant = ? AND owner = ?),
+        (SELECT n FROM tasks WHERE agent = ? AND tenant = ? AND owner = ? AND id = ? AND id <> uid)
     );
 
 -- name: head_by_id_of_anyone
@@ -87,8 +87,8 @@ FROM tasks
 LEFT JOIN facts ON facts.n = (SELECT n FROM facts WHERE task = tasks.n ORDER BY seq DESC LIMIT 1)
 WHERE
     tasks.n = coalesce(
-        (SELECT n FROM tasks WHERE uid = ?3 AND id = uid AND agent = ?1 AND tenant = ?2),
-        (SELECT max(n) FROM tasks WHERE agent = ?1 AND tenant = ?2 AND id = ?3 AND id <> uid)
+        (SELECT n FROM tasks WHERE uid = ? AND id = uid AND agent = ? AND tenant = ?),
+        (SELECT max(n) FROM tasks WHERE agent = ? AND tenant = ? AND id = ? AND id <> uid)
     );
 
 -- name: facts_after

@@ -58,9 +58,10 @@ def by_uid(connection: Connection, scope: Scope, uid: str) -> Known | None:
 
 def by_id(connection: Connection, scope: Scope, id: str) -> Known | None:
     if scope.owner == EVERYONE:
-        row = connection.execute(SQL["head_by_id_of_anyone"], (scope.agent, scope.tenant, id)).fetchone()
+        whose = scope[:2]
+        row = connection.execute(SQL["head_by_id_of_anyone"], (id, *whose, *whose, id)).fetchone()
     else:
-        row = connection.execute(SQL["head_by_id"], (*scope, id)).fetchone()
+        row = connection.execute(SQL["head_by_id"], (id, *scope, *scope, id)).fetchone()
     return _known(row) if row else None
 
 
