@@ -141,6 +141,13 @@ def texts(view: View) -> list[str]:
     return ["".join(str(part.text) for part in artifact.parts) for artifact in view.task.artifacts]
 
 
+async def until(holds: Callable[[], object]) -> None:
+    """Wait (bounded) until it does."""
+    async with asyncio.timeout(5):
+        while not holds():
+            await asyncio.sleep(0)
+
+
 async def rest(follow: Follow, wait: float = 5) -> list[Entry]:
     """Everything until the stream ends."""
     entries: list[Entry] = []

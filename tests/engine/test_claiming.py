@@ -9,7 +9,7 @@ from dragoman.model.facts import CancelRequested, Chunk, Settled
 from dragoman.model.tasks import TaskState
 from dragoman.ports import TurnHandle
 from dragoman.store.memory import MemoryStore
-from tests.engine.rig import SCOPE, Clock, chunk, rest, rig, state_of, text_of, texts
+from tests.engine.rig import SCOPE, Clock, chunk, rest, rig, state_of, text_of, texts, until
 from tests.engine.test_replaying import crash
 
 pytestmark = pytest.mark.anyio
@@ -59,14 +59,13 @@ async def test_a_lost_claim_stops_the_turn_here_and_nothing_it_says_counts_any_m
 
     async with rig(late, store=store) as r:
         view = await r.begin()
-        while not texts(await r.get(view.task.id)):
-            await asyncio.sleep(0)
+        async with asyncio.timeout(5):
+            while not texts(await r.get(view.task.id)):
+                await asyncio.sleep(0)
         clock.ms += 60_000
         assert await store.claim(SCOPE, view.uid, "another", 1_000) == 2
         await r.engine.keeper._beat()
-        async with asyncio.timeout(5):
-            while r.engine.turns.runs:
-                await asyncio.sleep(0)
+        await until(lambda: not r.engine.turns.runs)
         assert stopped.is_set()
         entries = await store.since(SCOPE, view.uid, 0)
         assert [str(e.fact.artifact.parts[0].text) for e in entries if isinstance(e.fact, Chunk)] == ["mine"]
@@ -89,9 +88,7 @@ async def test_an_append_that_is_refused_stops_the_turn_too() -> None:
         clock.ms += 60_000
         await store.claim(SCOPE, view.uid, "another", 1_000)
         go_on.set()
-        async with asyncio.timeout(5):
-            while r.engine.turns.runs:
-                await asyncio.sleep(0)
+        await until(lambda: not r.engine.turns.runs)
         assert not [e for e in await store.since(SCOPE, view.uid, 0) if isinstance(e.fact, Chunk)]
 
 
@@ -142,8 +139,9 @@ async def test_any_replica_cancels_a_task_whose_deadline_has_passed() -> None:
 async def test_a_request_to_cancel_is_a_private_fact_with_its_deadline() -> None:
     async with rig(forever, cancel_ms=1_234) as r:
         follow = await r.stream()
-        while not texts(await r.get(follow.ref.id)):
-            await asyncio.sleep(0)
+        async with asyncio.timeout(5):
+            while not texts(await r.get(follow.ref.id)):
+                await asyncio.sleep(0)
         await r.cancel(follow.ref.id)
         log = [entry.fact for entry in await r.store.since(SCOPE, follow.ref.uid, 0)]
         (asked,) = [fact for fact in log if isinstance(fact, CancelRequested)]
@@ -165,10 +163,9 @@ async def test_whatever_ends_a_task_first_is_its_end() -> None:
             raise
 
     async with rig(finishes) as r:
-        for text, end in (("stop", TaskState.CANCELED), ("done", TaskState.COMPLETED)):
+        for runs, (text, end) in enumerate((("stop", TaskState.CANCELED), ("done", TaskState.COMPLETED)), 1):
             view = await r.begin(text)
-            while r.agent.runs < 1 + (text == "done"):
-                await asyncio.sleep(0)
+            await until(lambda runs=runs: r.agent.runs == runs)
             cancelling = r.cancel(view.task.id)
             if end is TaskState.CANCELED:
                 assert state_of(await cancelling) is end

@@ -23,7 +23,7 @@ from dragoman.model.messages import Part
 from dragoman.model.tasks import TaskState, Usage
 from dragoman.ports import Append, Told, TurnHandle
 from dragoman.store.memory import MemoryStore
-from tests.engine.rig import SCOPE, Rig, chunk, rest, rig, state_of, text_of, texts
+from tests.engine.rig import SCOPE, Rig, chunk, rest, rig, state_of, text_of, texts, until
 
 pytestmark = pytest.mark.anyio
 
@@ -59,9 +59,7 @@ class Held(MemoryStore):
 
     async def come(self, some: int = 1) -> None:
         """Wait until so many appends wait for the gate."""
-        async with asyncio.timeout(5):
-            while self.waiting < some:
-                await asyncio.sleep(0)
+        await until(lambda: self.waiting >= some)
 
 
 class Troubled(MemoryStore):
@@ -155,8 +153,7 @@ class TestVisible:
 
         async with rig(ends, store=store) as r:
             sending = asyncio.ensure_future(r.send())
-            while not r.agent.runs:
-                await asyncio.sleep(0)
+            await until(lambda: r.agent.runs)
             await store.come()
             assert not sending.done()
             (view,) = (await r.list()).views
@@ -176,8 +173,7 @@ class TestVisible:
 
         async with rig(waits, store=store) as r:
             view = await r.begin()
-            while not r.agent.runs:
-                await asyncio.sleep(0)
+            await until(lambda: r.agent.runs)
             store.gate.clear()
             cancelling = asyncio.ensure_future(r.cancel(view.task.id))
             await store.come()
@@ -466,8 +462,7 @@ class TestNoRoom:
         store = Troubled()
         async with rig(waits, store=store) as r:
             view = await r.begin()
-            while not r.agent.runs:
-                await asyncio.sleep(0)
+            await until(lambda: r.agent.runs)
             store.trouble, store.error = with_fact(CancelRequested), StoreFull("full")
             with pytest.raises(StoreFull):
                 await r.cancel(view.task.id)

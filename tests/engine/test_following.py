@@ -280,9 +280,10 @@ async def test_a_snapshot_that_took_so_long_to_read_that_the_task_ended_is_the_w
 
     async with rig(large, limits=Limits(snapshot_bytes=1000, span_facts=16)) as r:
         view = await r.begin()
-        while not view.task.artifacts or len(texts(view)[0]) < 10_000:
-            await asyncio.sleep(0)
-            view = await r.get(view.task.id)
+        async with asyncio.timeout(5):
+            while not view.task.artifacts or len(texts(view)[0]) < 10_000:
+                await asyncio.sleep(0)
+                view = await r.get(view.task.id)
         load = r.store.load
 
         async def slow(scope: Scope, uid: str) -> Loaded | None:

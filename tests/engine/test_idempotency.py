@@ -15,7 +15,7 @@ from dragoman.model.tasks import Scope, TaskState
 from dragoman.ports import Route, Store, TurnHandle
 from dragoman.store.memory import MemoryStore
 from dragoman.store.sqlite import SqliteStore
-from tests.engine.rig import SCOPE, Rig, call, chunk, rest, rig, state_of, text_of, texts
+from tests.engine.rig import SCOPE, Rig, call, chunk, rest, rig, state_of, text_of, texts, until
 
 pytestmark = pytest.mark.anyio
 
@@ -100,8 +100,7 @@ async def test_a_repeat_waits_for_the_running_task_and_starts_nothing(stores: St
     async with rig(works, store=stores()) as r:
         first = asyncio.ensure_future(r.send("x", key="k", message_id="m"))
         second = asyncio.ensure_future(r.send("x", key="k", message_id="m"))
-        while not r.agent.runs:
-            await asyncio.sleep(0)
+        await until(lambda: r.agent.runs)
         third = asyncio.ensure_future(r.send("x", key="k", message_id="m"))
         await asyncio.sleep(0)
         assert not (first.done() or second.done() or third.done())
@@ -229,8 +228,7 @@ class TestDirectReplies:
             gate = asyncio.Event()
             made = counted(r, gate)
             asking = [asyncio.ensure_future(self.reply(r)) for _ in range(3)]
-            while not made:
-                await asyncio.sleep(0)
+            await until(lambda: made)
             with pytest.raises(InvalidParams):
                 await self.reply(r, "another")
             asking.pop().cancel()
@@ -264,8 +262,7 @@ class TestDirectReplies:
             gate = asyncio.Event()
             made = counted(here, gate)
             slow = asyncio.ensure_future(self.reply(here))
-            while not made:
-                await asyncio.sleep(0)
+            await until(lambda: made)
             quick = await self.reply(there)
             gate.set()
             assert await slow == quick

@@ -11,7 +11,7 @@ from dragoman.model.messages import Part
 from dragoman.model.tasks import Scope, TaskState
 from dragoman.ports import TurnHandle
 from dragoman.store.memory import MemoryStore
-from tests.engine.rig import SCOPE, Clock, Rig, chunk, rest, rig, state_of, text_of, texts
+from tests.engine.rig import SCOPE, Clock, Rig, chunk, rest, rig, state_of, text_of, texts, until
 from tests.engine.test_replaying import crash
 
 pytestmark = pytest.mark.anyio
@@ -33,9 +33,7 @@ async def log(r: Rig, uid: str) -> list[object]:
 
 async def idle(r: Rig) -> None:
     """No handler is in memory any more."""
-    async with asyncio.timeout(5):
-        while r.engine.turns.runs:
-            await asyncio.sleep(0)
+    await until(lambda: not r.engine.turns.runs)
 
 
 class TestReplay:
@@ -93,8 +91,7 @@ class TestReplay:
 
         async with rig(steps, store=store, on_restart="rerun") as r:
             id = (await r.begin()).task.id
-            while not ids:
-                await asyncio.sleep(0)
+            await until(lambda: ids)
             await crash(r)
         async with rig(steps, store=store, on_restart="rerun") as r:
             await r.settled(id, TaskState.COMPLETED)

@@ -13,7 +13,7 @@ from dragoman.model.operations import Call, GetTask
 from dragoman.model.tasks import Scope, TaskState, Usage, View
 from dragoman.ports import Append, Told, TurnHandle
 from dragoman.store.memory import MemoryStore
-from tests.engine.rig import SCOPE, call, chunk, rest, rig, state_of, text_of, texts
+from tests.engine.rig import SCOPE, call, chunk, rest, rig, state_of, text_of, texts, until
 
 pytestmark = pytest.mark.anyio
 
@@ -255,8 +255,9 @@ async def test_a_turn_that_ends_while_messages_wait_begins_the_next_in_the_same_
     async with rig(works, store=store) as r:
         follow = await r.stream("one")
         first = asyncio.ensure_future(r.send("two", task_id=follow.ref.id))
-        while not (head := await store.find(SCOPE, follow.ref.id)) or not head.queued:
-            await asyncio.sleep(0)
+        async with asyncio.timeout(5):
+            while not (head := await store.find(SCOPE, follow.ref.id)) or not head.queued:
+                await asyncio.sleep(0)
         gate.set()
         states = [e.fact.status.state for e in await rest(follow) if isinstance(e.fact, StatusFact)]
         assert states == [TaskState.WORKING, TaskState.WORKING, TaskState.COMPLETED], "it never looked finished"
@@ -383,8 +384,7 @@ async def test_a_task_whose_context_becomes_free_while_it_is_stored_starts_at_on
         second = asyncio.create_task(r.send("two", context_id="c"))
         await store.waits.wait()
         leave.set()
-        while r.engine.turns.runs:
-            await asyncio.sleep(0)
+        await until(lambda: not r.engine.turns.runs)
         store.go_on.set()
         assert state_of(await second) is TaskState.COMPLETED
         assert state_of(await r.send("three", context_id="c")) is TaskState.COMPLETED
