@@ -75,11 +75,13 @@ def key(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     return path
 
 
-@pytest.fixture(scope="module")
-def base(key: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@pytest.fixture(scope="module", params=[{}, {"A2A_AUTH_TOKEN": "s3cr3t-s3cr3t-s3cr3t"}], ids=["open", "closed"])
+def base(request: pytest.FixtureRequest, key: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server that signs. The card of one that wants callers to log in has schemes, and requirements without scopes,
+    which the official SDKs leave out of what they sign."""
     directory = tmp_path_factory.mktemp("signing")
     options = ("--store", "memory://", "--set", f"signing_keys={key}")
-    with serving("examples/interop.py", *options, logs=directory / "server.log") as base:
+    with serving("examples/interop.py", *options, logs=directory / "server.log", env=request.param) as base:
         yield base
 
 
