@@ -2,17 +2,19 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dragoman.model.errors import Conflict, StoreError
+from dragoman.model.errors import Conflict, OutcomeUnknown, StoreError
 from dragoman.model.facts import Stepped
 from dragoman.model.tasks import Task, TaskState
-from dragoman.ports import Appended, Checkpoint, Query, Snapshot
+from dragoman.ports import Appended, Checkpoint, KeyRecord, Query, Snapshot
 from dragoman.store.sqlite import SqliteStore
 from dragoman.store.sqlite.group import ROW_FACTS, _bodies
 from dragoman.store.sqlite.reading import decode_facts
-from tests.conformance.store.logs import OURS, chunk, new, output, settled
+from dragoman.store.sqlite.writer import Done, Work, Writer
+from tests.conformance.store.logs import OURS, chunk, hook, new, output, settled
 
 pytestmark = pytest.mark.anyio
 
@@ -110,3 +112,65 @@ def test_rows_hold_all_facts_in_order_and_none_reaches_over_a_boundary() -> None
             assert end == last + len(row)
             assert (end - 1) // ROW_FACTS == last // ROW_FACTS
             last = end
+
+
+async def test_an_idempotency_key_without_a_form_in_json_hurts_only_its_caller(tmp_path: Path) -> None:
+    """Half of what it came with must not be left for the next task to stumble over."""
+    store = SqliteStore(tmp_path / "log.db")
+    await store.open()
+    odd = KeyRecord(key="\ud800", digest="d")
+    answers = await asyncio.gather(
+        store.append(new("u", key=odd)), store.append(new("v")), store.append(new("w")), return_exceptions=True
+    )
+    assert [isinstance(answer, StoreError) for answer in answers] == [True, False, False]
+    with pytest.raises(StoreError):
+        await store.append(new("x", key=odd))
+    assert (await store.append(new("y"))).first == 1
+    assert (await store.list(OURS, Query())).total == 3
+    await store.close()
+
+
+class Doubtful(Writer):
+    """Writes, and says nobody knows whether it did."""
+
+    doubts = False
+
+    def submit(self, work: Work[Any], done: Done) -> None:
+        def doubting(result: Any, error: BaseException | None) -> None:
+            done(result, OutcomeUnknown() if self.doubts and error is None else error)
+
+        super().submit(work, doubting)
+
+
+async def test_a_commit_of_unknown_outcome_leaves_room_for_what_comes_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.store.sqlite.store.Writer", Doubtful)
+    store = SqliteStore(tmp_path / "log.db")
+    await store.open()
+    await store.append(new("u"))
+    monkeypatch.setattr(Doubtful, "doubts", True)
+    pending = store.append(new("v", hooks=(hook("v"),))), store.append(new("w"))
+    first = await asyncio.gather(*pending, return_exceptions=True)
+    assert all(isinstance(answer, OutcomeUnknown) for answer in first)
+    monkeypatch.setattr(Doubtful, "doubts", False)
+    for uid in ("x", "y"):
+        await store.append(new(uid))
+    assert (await store.append(output("v", settled()))).first == 3
+    assert (await store.list(OURS, Query())).total == 5
+    assert [delivery.hook.config.id for delivery in await store.due_deliveries(10)] == ["h"]
+    await store.close()
+
+
+async def test_deliveries_of_a_commit_of_unknown_outcome_are_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.store.sqlite.store.Writer", Doubtful)
+    store = SqliteStore(tmp_path / "log.db")
+    await store.open()
+    await store.append(new("u", hooks=(hook("u"),)))
+    monkeypatch.setattr(Doubtful, "doubts", True)
+    with pytest.raises(OutcomeUnknown):
+        await store.append(output("u", settled()))
+    assert [delivery.hook.config.id for delivery in await store.due_deliveries(10)] == ["h"]
+    await store.close()

@@ -257,6 +257,11 @@ class SqliteStore:
     def _failed(self, group: Group, error: BaseException) -> None:
         self._busy = False
         self._heads.forget(group.heads)
+        if isinstance(error, OutcomeUnknown):
+            # All of it may be in the file: numbers it took are taken, and what it put in line is looked for.
+            self._next_n = group.next_n
+            self._committed.tallies.clear()
+            self._queue_deliveries(group)
         self._refuse(group, error)
         self._launch()
 
