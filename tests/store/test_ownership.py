@@ -56,6 +56,27 @@ async def test_a_second_process_is_refused_with_the_reason_and_no_path(tmp_path:
 
 
 @pytest.mark.proves("S-4-6")
+async def test_another_name_for_the_same_file_is_the_same_store(tmp_path: Path) -> None:
+    path, link, around = tmp_path / "log.db", tmp_path / "link.db", tmp_path / "dir"
+    link.symlink_to(path)
+    around.symlink_to(tmp_path)
+    with holder(path) as process:
+        for other in (link, around / "log.db", tmp_path / "." / "log.db"):
+            with pytest.raises(StoreError, match=f"in use by process {process.pid}"):
+                await SqliteStore(other).open()
+        process.communicate("\n", timeout=10)
+    store = SqliteStore(link)
+    await store.open()
+    await store.append(new("u"))
+    await store.close()
+    assert path.exists() and not (tmp_path / "link.db-lock").exists()
+    (tmp_path / "hard.db").hardlink_to(path)
+    for one in (path, tmp_path / "hard.db"):
+        with pytest.raises(StoreError, match="hard link"):
+            await SqliteStore(one).open()
+
+
+@pytest.mark.proves("S-4-6")
 async def test_a_killed_owner_leaves_no_lock_behind(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
     with holder(path) as process:

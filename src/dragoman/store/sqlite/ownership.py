@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from dragoman.model.errors import StoreError
@@ -15,10 +16,17 @@ class Ownership:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path.with_name(path.name + "-lock")
+        # Links lead to the same database, so they must lead to the same lock.
+        self._file = path.resolve()
+        self._path = self._file.with_name(self._file.name + "-lock")
         self._fd = -1
 
     def take(self) -> None:
+        """Raises StoreError when somebody else has it, OSError when nobody can."""
+        with suppress(FileNotFoundError):
+            if os.stat(self._file).st_nlink > 1:
+                # SQLite itself loses what is written to one file under two names.
+                raise StoreError("The store's file has a second name, a hard link; remove it, or copy the file")
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
