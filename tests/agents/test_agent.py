@@ -285,3 +285,19 @@ async def test_a_direct_skill_refuses_with_an_error_since_it_has_no_task() -> No
         await reply(agent, "reject")
     with pytest.raises(AgentError, match="The agent failed"):
         await reply(agent, "fail")
+
+
+def test_what_an_author_misspells_is_told_where_it_stands() -> None:
+    with pytest.raises(ValueError, match="needs a name"):
+        Agent(" ")
+    with pytest.raises(ValueError, match="serialize='tasks' is none of '', 'context'"):
+        Agent("Desk", serialize="tasks")  # pyright: ignore[reportArgumentType]
+    agent = Agent("Desk")
+    with pytest.raises(ValueError, match="on_restart='maybe' is none of 'fail', 'rerun'"):
+        agent.skill(on_restart="maybe")  # pyright: ignore[reportCallIssue, reportArgumentType]
+    with pytest.raises(ValueError, match="parking='wait' is none of 'replay', 'hold'"):
+        agent.skill(parking="wait")  # pyright: ignore[reportCallIssue, reportArgumentType]
+    for seconds in ({"timeout": -1.0}, {"cancel_within": -1.0}):
+        with pytest.raises(ValueError, match="never negative"):
+            agent.skill(**seconds)  # pyright: ignore[reportCallIssue, reportArgumentType]
+    assert not agent.skilled

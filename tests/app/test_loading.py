@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.app.loading import load, load_all, slug_of
+from dragoman.app.loading import CannotImport, load, load_all, slug_of
 from dragoman.app.settings import AgentSettings, SettingsError
 
 ONE = "from dragoman import Agent\ndesk = Agent('Desk')\n"
@@ -96,9 +96,35 @@ def test_what_cannot_be_found_is_named(here: Path, target: str, words: str) -> N
 def test_an_import_that_fails_inside_is_the_authors_to_see(here: Path) -> None:
     (here / "broken_agent.py").write_text("import not_installed_anywhere\n")
     for target in ("broken_agent.py", "broken_agent"):
-        with pytest.raises(ModuleNotFoundError, match="not_installed_anywhere"):
+        with pytest.raises(CannotImport, match="broken_agent") as failed:
             load(target)
+        assert isinstance(failed.value.__cause__, ModuleNotFoundError)
+        trace = failed.value.trace.splitlines()
+        assert trace[1].endswith('broken_agent.py", line 1, in <module>')
+        assert trace[-1] == "ModuleNotFoundError: No module named 'not_installed_anywhere'"
     assert "broken_agent" not in sys.modules
+
+
+def test_a_syntax_error_is_shown_where_it_is(here: Path) -> None:
+    (here / "unclosed_agent.py").write_text("agent = (\n")
+    with pytest.raises(CannotImport) as failed:
+        load("unclosed_agent.py")
+    trace = failed.value.trace
+    assert 'unclosed_agent.py", line 1' in trace and "SyntaxError" in trace and "loading.py" not in trace
+
+
+def test_a_file_that_ends_the_process_is_told_what_to_do_instead(here: Path) -> None:
+    (here / "ending_agent.py").write_text("import sys\nsys.exit(3)\n")
+    with pytest.raises(SettingsError, match=r"sys.exit\(3\).*__main__"):
+        load("ending_agent.py")
+
+
+def test_a_file_that_serves_when_it_is_imported_is_told_what_to_do_instead(here: Path) -> None:
+    (here / "serving_agent.py").write_text(f"{ONE}import dragoman\ndragoman.serve(desk)\n")
+    with pytest.raises(SettingsError, match=r"serving_agent.py calls serve\(\).*__main__"):
+        load("serving_agent.py")
+    (here / "serving_agent.py").write_text(ONE)
+    assert name_of("serving_agent.py") == "Desk"
 
 
 def test_several_agents_have_slugs_of_their_own(here: Path) -> None:

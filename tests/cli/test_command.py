@@ -75,12 +75,20 @@ def test_what_is_wrong_is_said_in_a_sentence_without_a_traceback(
     assert list(tmp_path.iterdir()) == []  # nothing was opened or made
 
 
-def test_the_authors_own_mistake_is_shown_with_its_traceback(tmp_path: Path) -> None:
-    (tmp_path / "broken.py").write_text("1 / 0\n")
+def test_the_authors_own_mistake_is_shown_with_its_traceback_and_nothing_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("def words():\n    return 1 / 0\nwords()\n")
     ended = run("serve", "broken.py", cwd=tmp_path)
-    assert ended.returncode == 1
-    assert "ZeroDivisionError" in ended.stderr
-    assert "broken.py" in ended.stderr
+    assert ended.returncode == 2
+    assert "ZeroDivisionError" in ended.stderr and "return 1 / 0" in ended.stderr
+    assert ended.stderr.endswith("Error: broken.py cannot be imported: its own code fails, as shown above.\n")
+    assert "click" not in ended.stderr and "loading.py" not in ended.stderr
+
+
+def test_an_agent_without_skills_is_not_served(tmp_path: Path) -> None:
+    (tmp_path / "empty.py").write_text("from dragoman import Agent\nagent = Agent('Empty')\n")
+    ended = run("serve", "empty.py", cwd=tmp_path, env={"DRAGOMAN_PORT": "0"})
+    assert ended.returncode == 2
+    assert "The agent 'Empty' has no skills" in ended.stderr and not (tmp_path / "dragoman.db").exists()
 
 
 def test_config_prints_a_file_that_sets_what_is_in_effect(tmp_path: Path) -> None:

@@ -53,6 +53,9 @@ class Agent:
         extended: bool | Overlays = False,
         threads: int = SLOTS,
     ) -> None:
+        if not name.strip():
+            raise ValueError("An agent needs a name: it stands on its card")
+        _one_of("serialize", serialize, ("", "context"))
         self._base = Profile(
             name=name,
             description=description or name,
@@ -156,6 +159,11 @@ class Agent:
         longer turn; `cancel_within` is how long a cancelled one may clean up.
         """
 
+        _one_of("on_restart", on_restart, ("fail", "rerun"))
+        _one_of("parking", parking, ("replay", "hold"))
+        if timeout < 0 or cancel_within < 0:
+            raise ValueError("timeout= and cancel_within= are seconds, and never negative")
+
         def add(function: F) -> F:
             key = id or function.__name__
             card = Skill(
@@ -194,6 +202,11 @@ class Agent:
         """JSON Schema of a skill's arguments and of its result; None where it takes or gives free text."""
         signature = self._handlers[skill].signature
         return signature.input_schema, signature.output_schema
+
+    @property
+    def skilled(self) -> bool:
+        """Whether it has any skills yet."""
+        return bool(self._handlers)
 
     # --- for the engine ------------------------------------------------------------------------------
 
@@ -312,6 +325,11 @@ def _leaf(group: BaseExceptionGroup[Any], kind: type[BaseException]) -> BaseExce
         if isinstance(error, BaseExceptionGroup) and (found := _leaf(cast(BaseExceptionGroup[Any], error), kind)):
             return found
     return None
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ValueError(f"{name}={value!r} is none of {', '.join(map(repr, known))}")
 
 
 def _words(id: str) -> list[str]:

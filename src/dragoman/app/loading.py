@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import re
 import sys
+import traceback
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -18,15 +19,39 @@ from dragoman.wire.classify import RESERVED
 SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 AGENT_METHODS = ("profile", "route", "run", "reply", "close")
 
+importing: list[str] = []
+"""What is being imported to be served, innermost last: `serve()` there would serve instead of us."""
+
+
+class CannotImport(SettingsError):
+    """The author's own code fails when it is imported. `trace` shows where, from its first line on."""
+
+    def __init__(self, place: str, error: Exception) -> None:
+        super().__init__(f"{place} cannot be imported: its own code fails, as shown above.")
+        self.trace = _their_trace(error)
+
 
 def load(target: str) -> Agent:
     """Import what the author wrote and find the agent in it.
 
     Without an attribute: the only agent in the module, else the one called `agent`. Raises SettingsError when the
-    target cannot be found; what the author's own code raises on import passes through, for its traceback.
+    target cannot be found, CannotImport when the author's own code fails.
     """
     place, attribute = _split(target)
-    module = _import_file(place) if place.endswith(".py") else _import_module(place, target)
+    importing.append(place)
+    try:
+        module = _import_file(place) if place.endswith(".py") else _import_module(place, target)
+    except SettingsError:
+        raise
+    except SystemExit as ended:
+        raise SettingsError(
+            f"{place} called sys.exit({ended.code!r}) when it was imported: put what only a script should do under "
+            '`if __name__ == "__main__":`.'
+        ) from None
+    except Exception as error:
+        raise CannotImport(place, error) from error
+    finally:
+        importing.pop()
     if attribute:
         return _attribute(module, attribute, target)
     return _only(module, target)
@@ -109,6 +134,19 @@ def _import_module(place: str, target: str) -> ModuleType:
         raise
     except (ValueError, TypeError):
         raise SettingsError(f"Cannot read {target!r}: write module:attribute or file.py:attribute.") from None
+
+
+def _their_trace(error: Exception) -> str:
+    """The traceback without our own frames and the import machinery's."""
+    trace = traceback.TracebackException.from_exception(error)
+    ours = (__file__, importlib.__file__)
+    theirs = [
+        frame
+        for frame in trace.stack
+        if frame.filename not in ours and not frame.filename.startswith("<frozen importlib")
+    ]
+    trace.stack = traceback.StackSummary.from_list(theirs)
+    return "".join(trace.format())
 
 
 def _search(directory: Path) -> None:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from dragoman.agents import Agent as Authored
 from dragoman.app import checks, tls, wiring
 from dragoman.app.access import guarded, names_of
 from dragoman.app.banner import banner
+from dragoman.app.loading import importing
 from dragoman.app.logs import configure
-from dragoman.app.settings import Settings
+from dragoman.app.settings import Settings, SettingsError
 from dragoman.app.sources import resolve, strays
 from dragoman.ports import Agent
 from dragoman.server.run import Listener
@@ -25,6 +27,11 @@ def serve(agents: wiring.Agents, *, config: str | Path | None = None, **settings
     Settings are those of docs/configuration.md, as keywords: `port=9000`, `store="memory://"`. Environment and file
     count too. Raises SettingsError before anything is opened, CannotListen when the address is taken.
     """
+    if importing:
+        raise SettingsError(
+            f"{importing[-1]} calls serve() when it is imported, and the command that imports it is to serve: put the "
+            'call under `if __name__ == "__main__":`.'
+        )
     found = wiring.applicable(resolve(settings, file=config))
     named = wiring.named(agents)
     shut = guarded(found, names_of(named))
@@ -38,6 +45,11 @@ def run(agents: Mapping[str, Agent], settings: Settings, opened: Callable[[str],
     names = names_of(agents)
     checks.certificates(settings)
     checks.reach(settings, names)
+    for slug, agent in agents.items():
+        if isinstance(agent, Authored) and not agent.skilled:
+            raise SettingsError(
+                f"The agent {slug or agent.profile.name!r} has no skills: decorate a function with @agent.skill()."
+            )
     configure(settings.log.level, settings.log.format)
     if unused := strays():
         log.warning("These variables set nothing: %s", ", ".join(unused))

@@ -33,6 +33,8 @@ def command(target: str | None, config: str | None, reload: bool, extra: tuple[s
         flags = {f"--{name.replace('_', '-')}": value for name, value in given.items()} | _pairs(extra)
         run(target, flags, config, reload)
     except DragomanError as error:
+        if trace := getattr(error, "trace", ""):
+            click.echo(trace, err=True)
         # What a person typed, wrote or has running is in the way: a sentence for them, no traceback.
         click.echo(f"Error: {error}", err=True)
         sys.exit(2 if isinstance(error, SettingsError) else 1)
