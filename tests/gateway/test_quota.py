@@ -54,7 +54,9 @@ async def turn(waiting: Awaitable[None] | None) -> bool:
         ("::ffff:127.0.0.1", HERE),
         ("", HERE),
         ("_hidden", "@_hidden"),
-        ("x" * 10_000, "@" + "x" * 64),
+        ("_" + "x" * 10_000, "@_" + "x" * 63),
+        ("unknown", "@unknown"),
+        ("testclient", HERE),
     ],
 )
 def test_what_counts_as_one_address(address: str, place: str) -> None:

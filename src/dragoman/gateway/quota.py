@@ -153,7 +153,9 @@ def place_of(address: str) -> str:
     try:
         found = ip_address(address)
     except ValueError:
-        return f"@{address[:LONGEST]}" if address else HERE  # a word of a trusted proxy's, or a local socket
+        # A proxy may hide its clients behind words like these (RFC 7239). Otherwise it is a local socket, or a host
+        # application's own idea of one.
+        return f"@{address[:LONGEST]}" if address.startswith(("_", "unknown")) else HERE
     if isinstance(found, IPv6Address):
         mapped = found.ipv4_mapped
         if mapped is None and not found.is_loopback:
