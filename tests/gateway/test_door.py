@@ -171,6 +171,7 @@ def test_a_forwarded_host_must_be_one_of_ours_and_is_the_one_pages_are_compared_
         ({"x-forwarded-for": "192.0.2.7"}, "192.0.2.7"),
         ({"x-forwarded-for": "1.1.1.1, 192.0.2.7, 10.0.0.2"}, "192.0.2.7"),
         ({"x-forwarded-for": "192.0.2.7:5000"}, "192.0.2.7"),
+        ({"x-forwarded-for": "_" + "x" * 9_000}, "_" + "x" * 63),
         ({"forwarded": 'for="[2001:db9::1]:80";proto=http, for=10.9.9.9'}, "2001:db9::1"),
         ({"x-forwarded-for": "10.0.0.9"}, "10.0.0.1"),
         ({"x-forwarded-proto": "https"}, "10.0.0.1"),

@@ -24,6 +24,7 @@ FORWARDING = frozenset(
         "x-real-ip",
     }
 )
+LONGEST = 64  # characters of an address
 REMEMBERED = 1_024  # hosts and peers judged before; forgotten all at once when there are more
 _HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(?::([0-9]{1,5}))?")
 _PREFIX = re.compile(r"(?:/[A-Za-z0-9._~%!$&'()*+,;=:@-]+)*/?")
@@ -124,7 +125,8 @@ class Door:
     def _hop(self, headers: Mapping[str, str], peer: str) -> str:
         """The last hop that is not a trusted proxy."""
         named = [_bare_address(each) for each in _forwarded_for(headers)]
-        return next((each for each in reversed(named) if not self.trusts(each)), peer)
+        # Whatever it is, no more of it is remembered than an address has.
+        return next((each[:LONGEST] for each in reversed(named) if not self.trusts(each)), peer)
 
     def _meet(self, host: str) -> None:
         parsed = _HOST.fullmatch(host.lower())

@@ -20,7 +20,6 @@ from dragoman.model.errors import Busy, Overloaded
 HERE = "@here"
 """Every address of this machine, and sockets that have none."""
 
-LONGEST = 64  # characters of an address
 LARGE = 65_536  # bytes of a body that count as one more request
 NETWORK = 64  # bits of an IPv6 address; one machine easily has all the rest
 
@@ -155,7 +154,7 @@ def place_of(address: str) -> str:
     except ValueError:
         # A proxy may hide its clients behind words like these (RFC 7239). Otherwise it is a local socket, or a host
         # application's own idea of one.
-        return f"@{address[:LONGEST]}" if address.startswith(("_", "unknown")) else HERE
+        return f"@{address}" if address.startswith(("_", "unknown")) else HERE
     if isinstance(found, IPv6Address):
         mapped = found.ipv4_mapped
         if mapped is None and not found.is_loopback:
