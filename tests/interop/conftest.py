@@ -17,7 +17,8 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
         def start(profile: str) -> str:
             directory = tmp_path_factory.mktemp("interop")
             options = ["--store", str(directory / "tasks.db"), *(["--profile", profile] if profile else [])]
-            return stack.enter_context(serving("examples/interop.py", *options, logs=directory / "server.log"))
+            env = {"DRAGOMAN_PUSH_ALLOW_LOOPBACK": "true"}
+            return stack.enter_context(serving("examples/interop.py", *options, logs=directory / "server.log", env=env))
 
         yield start
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.interop.parties import PARTIES, Client, Party, Refused, connected
 from tests.interop.severing import Severing
+from tests.serving import free_port
 
 pytestmark = pytest.mark.interop
 
@@ -217,3 +218,21 @@ def test_tasks_are_listed_by_context_page_by_page(client: Client) -> None:
     assert all(not task["artifacts"] for task in page["tasks"])
     whole = client("list", context=context, artifacts=True)
     assert [artifact_text(task) for task in whole["tasks"]] == ["echo: 3", "echo: 2", "echo: one"]
+
+
+def test_webhooks_are_set_shown_listed_and_deleted(client: Client, party: Party) -> None:
+    task = client("send", parts=words("echo hello"))["task"]
+    url = f"http://127.0.0.1:{free_port()}/hook"  # nobody is there, and nobody needs to be
+    mine = {"task": task, "id": "mine", "url": url, "secret": ""}
+    assert client("hook", task=task, url=url, id="mine", token="s3cr3t") == mine
+    assert client("hooked", task=task, id="mine") == mine
+    refuses(client, NOT_FOUND, "hook", task="nobody-made-this", url=url, id="mine", token="")
+    if party.name == "py03" or party.label == "py10-rest@0.3":
+        return  # these clients have no words for the rest
+    other = client("hook", task=task, url=f"{url}/2", id="", token="")
+    assert other["id"] not in ("", "mine")
+    assert client("hooks", task=task) == [mine, other]
+    for _ in range(2):
+        client("unhook", task=task, id="mine")
+        assert client("hooks", task=task) == [other]
+    refuses(client, NOT_FOUND, "hooked", task=task, id="mine")

@@ -82,6 +82,13 @@ const reaction = ({ cancel_it, answer }) => async (event, first) => {
   if (answer && event.state === 'input-required') await send({ parts: answer, task: event.task });
 };
 
+const configOf = ({ taskId, pushNotificationConfig: config }) => ({
+  task: taskId,
+  id: config.id,
+  url: config.url,
+  secret: config.token || config.authentication?.credentials || '',
+});
+
 await run(
   {
     async card() {
@@ -103,6 +110,15 @@ await run(
     resubscribe: async ({ task }) => gather((await client()).resubscribeTask({ id: task }), eventOf),
     get: async ({ task, history }) => taskOf(await (await client()).getTask({ id: task, historyLength: history })),
     cancel,
+    hook: async ({ task, url, id, token }) =>
+      configOf(await (await client()).setTaskPushNotificationConfig({ taskId: task, pushNotificationConfig: { url, id, token } })),
+    hooked: async ({ task, id }) =>
+      configOf(await (await client()).getTaskPushNotificationConfig({ id: task, pushNotificationConfigId: id })),
+    hooks: async ({ task }) => (await (await client()).listTaskPushNotificationConfig({ id: task })).map(configOf),
+    async unhook({ task, id }) {
+      await (await client()).deleteTaskPushNotificationConfig({ id: task, pushNotificationConfigId: id });
+      return null;
+    },
   },
   (error) => error.code ?? error.errorResponse?.error?.code ?? error.statusCode,
 );

@@ -101,6 +101,13 @@ const reaction = ({ cancel_it, answer }) => async (event, first) => {
   if (answer && event.state === 'input-required') await send({ parts: answer, task: event.task });
 };
 
+const configOf = (value) => ({
+  task: value.taskId,
+  id: value.id,
+  url: value.url,
+  secret: value.token || value.authentication?.credentials || '',
+});
+
 await run(
   {
     async card() {
@@ -126,6 +133,17 @@ await run(
     async verify({ card, keys }) {
       await verifyAgentCardSignature(async (kid) => keys.find((key) => key.kid === kid))(card);
       return true;
+    },
+    hook: async ({ task, url, id, token }) =>
+      configOf(
+        await (await client()).createTaskPushNotificationConfig({ tenant: '', taskId: task, id, url, token, authentication: undefined }),
+      ),
+    hooked: async ({ task, id }) => configOf(await (await client()).getTaskPushNotificationConfig({ tenant: '', taskId: task, id })),
+    hooks: async ({ task }) =>
+      (await (await client()).listTaskPushNotificationConfig({ tenant: '', taskId: task, pageSize: 0, pageToken: '' })).configs.map(configOf),
+    async unhook({ task, id }) {
+      await (await client()).deleteTaskPushNotificationConfig({ tenant: '', taskId: task, id });
+      return null;
     },
     async list({ context, size, token = '', artifacts = false }) {
       const page = await (await client()).listTasks({

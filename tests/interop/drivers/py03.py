@@ -188,6 +188,23 @@ async def verify(card: dict[str, Any], keys: list[dict[str, Any]]) -> Any:
     return True
 
 
+def config_of(value: a2a.TaskPushNotificationConfig) -> dict[str, Any]:
+    config = value.push_notification_config
+    secret = config.token or (config.authentication.credentials if config.authentication else "")
+    return {"task": value.task_id, "id": config.id, "url": config.url, "secret": secret or ""}
+
+
+async def hook(task: str, url: str, id: str, token: str) -> Any:
+    config = a2a.PushNotificationConfig(id=id, url=url, token=token)
+    wanted = a2a.TaskPushNotificationConfig(task_id=task, push_notification_config=config)
+    return config_of(await (await client()).set_task_callback(wanted))
+
+
+async def hooked(task: str, id: str) -> Any:
+    wanted = a2a.GetTaskPushNotificationConfigParams(id=task, push_notification_config_id=id)
+    return config_of(await (await client()).get_task_callback(wanted))
+
+
 session.run(
     {
         "card": card,
@@ -196,6 +213,8 @@ session.run(
         "resubscribe": resubscribe,
         "get": get,
         "cancel": cancel,
+        "hook": hook,
+        "hooked": hooked,
         "sign": sign,
         "verify": verify,
     },

@@ -194,6 +194,32 @@ async def listing(context: str, size: int | None = None, token: str = "", artifa
     return {"tasks": [task_of(each) for each in page.tasks], "next": page.next_page_token, "total": page.total_size}
 
 
+def config_of(value: a2a.TaskPushNotificationConfig) -> dict[str, Any]:
+    secret = value.token or value.authentication.credentials
+    return {"task": value.task_id, "id": value.id, "url": value.url, "secret": secret}
+
+
+async def hook(task: str, url: str, id: str, token: str) -> Any:
+    wanted = a2a.TaskPushNotificationConfig(task_id=task, id=id, url=url, token=token)
+    return config_of(await (await client()).create_task_push_notification_config(wanted))
+
+
+async def hooked(task: str, id: str) -> Any:
+    wanted = a2a.GetTaskPushNotificationConfigRequest(task_id=task, id=id)
+    return config_of(await (await client()).get_task_push_notification_config(wanted))
+
+
+async def hooks(task: str) -> Any:
+    wanted = a2a.ListTaskPushNotificationConfigsRequest(task_id=task)
+    found = await (await client()).list_task_push_notification_configs(wanted)
+    return [config_of(each) for each in found.configs]
+
+
+async def unhook(task: str, id: str) -> Any:
+    wanted = a2a.DeleteTaskPushNotificationConfigRequest(task_id=task, id=id)
+    await (await client()).delete_task_push_notification_config(wanted)
+
+
 def head(key: dict[str, Any], jku: str) -> dict[str, Any]:
     return {"alg": key["alg"], "kid": key["kid"], "typ": "JOSE", "jku": jku or None}
 
@@ -219,6 +245,10 @@ session.run(
         "get": get,
         "cancel": cancel,
         "list": listing,
+        "hook": hook,
+        "hooked": hooked,
+        "hooks": hooks,
+        "unhook": unhook,
         "sign": sign,
         "verify": verify,
     },
