@@ -1,11 +1,14 @@
-"""protoAgent: of a webhook's two shapes of a token, the one at the top counts."""
+"""protoAgent: of a webhook's two shapes of a token, the one at the top counts; what a task cost."""
 
+import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dragoman.model.operations import CreatePush, PushConfig, SendMessage
-from tests.wire.wording import asked, call, visit
+from dragoman.model.tasks import Usage
+from tests.wire.wording import asked, call, understood, view, visit
 
 URL = "https://consumer.example/callback/abc"
 BEARER = {"schemes": ["Bearer"], "credentials": "inner"}
@@ -51,3 +54,14 @@ def test_the_token_at_the_top_is_the_bearer_too(given: Any, token: str, authenti
 def test_a_send_without_a_webhook_is_left_alone() -> None:
     sent = asked(call("message/send", {"message": {"parts": [{"text": "hi"}]}}, path="/a2a"), SendMessage)
     assert sent.configuration.task_push_notification_config is None
+
+
+@pytest.mark.proves("004-8", "004-9", "004-d1")
+def test_what_an_agent_counted_of_its_own_is_told_and_no_task_took_no_time() -> None:
+    used = Usage(input_tokens=3, output_tokens=4, extra={"cache_read_input_tokens": 2})
+    spent = replace(view(), usage=used, created_at=5, status_at=5)
+    read = understood(call("tasks/get", {"id": "t-77"}, path="/a2a"))
+    assert json.loads(read.reply(spent).body)["result"]["data"] == {
+        "usage": {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7, "cache_read_input_tokens": 2},
+        "durationMs": 1,
+    }

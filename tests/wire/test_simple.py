@@ -1,10 +1,11 @@
 """simple_a2a: results, frames to the letter and with all its server adds, versions as they stand."""
 
+import json
 from typing import Any
 
 import pytest
 
-from dragoman.model.errors import TaskNotCancelable, TaskOver
+from dragoman.model.errors import TaskNotCancelable, TaskOver, UnsupportedOperation
 from dragoman.model.facts import Chunk, Created, Entry, Said, Settled
 from dragoman.model.messages import Message, Part, Role
 from dragoman.model.operations import CancelTask, ListTasks, SendMessage, SubscribeToTask, TaskPage, TaskRef
@@ -156,3 +157,26 @@ def test_errors_about_a_task_are_told_by_who_made_it() -> None:
     assert "data" not in error_of(theirs) and header(theirs, "a2a-version") == "0.3"
     older = understood(call("tasks/resubscribe", {"id": "t-77"})).fail(TaskOver("It is over").about("0.1"))
     assert b'"code":-32009' in older.body and header(older, "a2a-version") == "0.1"
+
+
+@pytest.mark.proves("002-d3")
+@pytest.mark.parametrize(
+    ("params", "size", "shown", "whole"),
+    [
+        ({}, 10_000, 10_000, False),
+        ({}, 10_000, 3, False),  # they weigh too much for one answer
+        ({"limit": 3}, 3, 2, False),
+        ({"limit": 2}, 2, 2, True),
+    ],
+)
+def test_a_list_is_whole_or_an_error_that_says_what_to_do(
+    params: dict[str, int], size: int, shown: int, whole: bool
+) -> None:
+    listing = understood(call("tasks/list", params))
+    page = TaskPage(views=(view(),) * shown, next_page_token="more", page_size=size, total=20_000)
+    if whole:
+        assert len(json.loads(listing.reply(page).body)["result"]) == shown
+        return
+    with pytest.raises(UnsupportedOperation, match="limit") as found:
+        listing.reply(page)
+    assert error_of(listing.fail(found.value))["code"] == -32004

@@ -262,5 +262,4 @@ def dialect(style: Style, wire: WireSettings, methods: dict[str, str] = METHODS)
         first_framing="nameless",
         details=style == "superset",
         words=GUESTS if wire.simple_errors else WORDS,
-        sse_errors=frozenset(),
     )
