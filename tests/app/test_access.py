@@ -203,7 +203,10 @@ def test_scopes_a_scheme_demands_stand_with_it(written: Written, tmp_path: Path)
         ('[auth.schemes.x]\ntype="jwt"\nleeway="soon"', "x.leeway: Expected a duration"),
         ('[auth.schemes.x]\ntype="saml"', "auth.schemes.x.type: Expected one of bearer, api-key"),
         ("[auth.schemes.x]", "auth.schemes.x.type: Expected one of"),
-        ('[auth.schemes.x]\ntype="api-key"\nplace="body"', "auth.schemes.x.place: Invalid enum value"),
+        (
+            '[auth.schemes.x]\ntype="api-key"\nplace="body"',
+            "auth.schemes.x.place: Expected one of header, query, cookie",
+        ),
         ('[auth.schemes.x]\ntype="api-key"\nnam="K"', "unknown key nam. Did you mean name?"),
         ('[auth.schemes."a b"]\ntype="bearer"', "Expected a name of letters"),
         ('[auth]\nschemes = "x"', "Expected a table for each scheme"),

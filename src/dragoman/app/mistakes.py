@@ -1,10 +1,14 @@
 """How mistakes in settings are put into words, wherever the settings came from."""
 
 from collections.abc import Iterable
+from typing import Any, Literal, get_args, get_origin
 
 
-def plain(error: Exception) -> str:
-    """msgspec's sentence without its path and type syntax; the caller names the key and shows the value."""
+def plain(error: Exception, kind: Any = None) -> str:
+    """msgspec's sentence without its path and type syntax; the caller names the key and shows the value. Where `kind`
+    is a choice, all there is to choose from."""
+    if get_origin(kind) is Literal:
+        return f"Expected one of {', '.join(filter(None, get_args(kind)))}"
     return str(error).split(" - at `")[0].split(", got `")[0].replace("`", "")
 
 

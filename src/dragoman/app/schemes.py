@@ -47,7 +47,7 @@ def _scheme(name: str, table: object, within: str) -> Scheme:
         try:
             values[key] = msgspec.convert(value, hints[key], dec_hook=read_unit)
         except msgspec.ValidationError as error:
-            raise SettingsError(f"{where}.{key}: {plain(error)}, got {value!r}.") from None
+            raise SettingsError(f"{where}.{key}: {plain(error, hints[key])}, got {value!r}.") from None
     return kind(**values)
 
 

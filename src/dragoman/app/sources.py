@@ -213,7 +213,7 @@ def _take(name: str, value: Any, origin: str, values: dict[str, Any], origins: d
     try:
         values[name] = msgspec.convert(value, kind, strict=not text, dec_hook=read_unit)
     except msgspec.ValidationError as error:
-        raise SettingsError(f"{origin}: {plain(error)}, got {value!r}.") from error
+        raise SettingsError(f"{origin}: {plain(error, kind)}, got {value!r}.") from error
     if isinstance(values[name], int) and not isinstance(values[name], bool) and values[name] < 0:
         raise SettingsError(f"{origin}: Expected a number that is not negative, got {value!r}.")
     if name == "port" and values[name] > 65_535:
