@@ -1,11 +1,15 @@
 """The reader of the seed mounts: names in every place and spelling, and none of two that contradict each other."""
 
+import json
 from typing import Any
 
 import pytest
 
+from dragoman.model.errors import InvalidParams
 from dragoman.model.messages import Part
 from dragoman.model.operations import DeletePush, GetPush, GetTask, ListPush, SendMessage
+from dragoman.wire import liberal
+from dragoman.wire.settings import WireSettings
 from tests.wire.wording import asked, call, error_of
 
 SENDS = [
@@ -131,3 +135,90 @@ def test_one_member_spelled_twice_may_not_say_two_things(path: str, method: str)
     assert asked(call(method, {"message": same}, path=path), SendMessage).message.task_id == "t"
     error = error_of(call(method, {"message": {**message, "message_id": "m-2"}}, path=path))
     assert error["code"] == -32602 and "message.messageId: is given differently as message_id" in error["message"]
+
+
+_TEXT: dict[str, Any] = {"kind": "text", "text": "hi"}
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"message": {"parts": [{"text": "hi"}]}},
+        {
+            "message": {
+                "kind": "message",
+                "messageId": "m",
+                "role": "user",
+                "parts": [_TEXT, {"type": "text", "text": ""}],
+            }
+        },
+        {"message": {"role": "ROLE_USER", "taskId": "t", "contextId": "c", "parts": [_TEXT]}},
+        {"message": {"role": "agent", "parts": [_TEXT]}},
+        {"message": {"parts": [_TEXT]}, "configuration": {"blocking": False}},
+        {"message": {"parts": [_TEXT]}, "configuration": {"blocking": True, "acceptedOutputModes": ["text"]}},
+        {"message": {"parts": [_TEXT]}, "configuration": {"blocking": None}},
+        {"message": {"parts": [_TEXT]}, "configuration": {}},
+        {"message": {"parts": [_TEXT], "taskId": "x" * 257}},
+        {"message": {"parts": [_TEXT], "contextId": "a\nb"}},
+        {"message": {"parts": []}},
+        {"message": {"parts": [_TEXT] * 1001}},
+        {"message": {"parts": [{"kind": "text", "text": 5}]}},
+        {"message": {"parts": [_TEXT]}, "configuration": {"acceptedOutputModes": ["text"] * 1001}},
+    ],
+)
+@pytest.mark.parametrize("name", ["SendMessage", "SendStreamingMessage"])
+def test_the_quick_reader_and_the_careful_one_agree(name: str, params: dict[str, Any]) -> None:
+    raw, wire = json.dumps(params).encode(), WireSettings()
+    found: list[Any] = []
+    for read in (lambda: liberal.read(name, raw, wire), lambda: liberal.read_fields(name, params, wire, False)):
+        try:
+            found.append(read())
+        except InvalidParams as error:
+            found.append(str(error))
+    assert found[0] == found[1]
+
+
+@pytest.mark.proves("001-d4")
+@pytest.mark.parametrize(
+    ("given", "now"),
+    [
+        ({}, False),
+        ({"blocking": True}, False),
+        ({"blocking": False}, True),
+        ({"returnImmediately": True}, True),
+        ({"returnImmediately": False, "blocking": False}, False),  # the newer word counts
+    ],
+)
+@pytest.mark.parametrize("more", [{}, {"historyLength": 1}])
+def test_who_does_not_want_to_wait_says_so_in_either_word(
+    given: dict[str, bool], now: bool, more: dict[str, int]
+) -> None:
+    for path, method in SENDS:
+        found = asked(sent(path, method, {}, {"configuration": given | more}), SendMessage)
+        assert found.configuration.return_immediately is now
+
+
+@pytest.mark.parametrize(("path", "method"), SENDS)
+@pytest.mark.parametrize(
+    ("part", "meant"),
+    [
+        (
+            {"kind": "file", "file": {"bytes": "aGk", "name": "a", "mimeType": "b/c"}},
+            Part(raw=b"hi", filename="a", media_type="b/c"),
+        ),
+        ({"file": {"file_with_bytes": "aGk="}}, Part(raw=b"hi")),
+        ({"file": {"fileWithUri": "https://a/b", "media_type": "b/c"}}, Part(url="https://a/b", media_type="b/c")),
+        ({"kind": "file", "file": {"name": "a"}}, Part(url="", filename="a")),
+        ({"raw": "aGk=", "mediaType": "b/c", "filename": "a"}, Part(raw=b"hi", filename="a", media_type="b/c")),
+        ({"url": "https://a/b", "mime_type": "b/c"}, Part(url="https://a/b", media_type="b/c")),
+        ({"kind": "data", "data": [1]}, Part(data=[1])),
+        ({"type": "text", "text": "", "metadata": {"m": 1}}, Part(text="", metadata={"m": 1})),
+    ],
+)
+def test_a_part_is_known_by_its_members_whichever_version_they_are_from(
+    path: str, method: str, part: dict[str, Any], meant: Part
+) -> None:
+    if (path, part.get("type")) == ("/", "text"):
+        return  # a type is 0.1's there
+    for inside in ({"parts": [part]}, {"parts": None, "content": [part]}):
+        assert asked(sent(path, method, inside, {}), SendMessage).message.parts == (meant,)

@@ -63,10 +63,10 @@ def _one_source(sheet: Sheet, path: str, found: JsonObject) -> None:
 
 _file = record(
     dict,
-    Field("raw", "bytes", base64, also=("fileWithBytes", "file_with_bytes")),
-    Field("url", "uri", text, also=("fileWithUri", "file_with_uri")),
+    Field("raw", "bytes", base64, also=("fileWithBytes",)),
+    Field("url", "uri", text, also=("fileWithUri",)),
     Field("filename", "name", text, also=("filename",)),
-    Field("media_type", "mimeType", text, also=("mediaType", "media_type")),
+    Field("media_type", "mimeType", text, also=("mediaType",)),
     check=_one_source,
 )
 
@@ -153,10 +153,10 @@ def _header_name(sheet: Sheet, value: Any, path: str) -> str | None:
     return None if name is None else text(sheet, name, f"{path}.headerName")
 
 
-_inside = ("authentication_info", "authenticationInfo")
+_inside = ("authenticationInfo",)
 _push_fields = (
     Field("id", "id", ident),
-    Field("url", "url", text, required=True, also=("webhookUrl", "webhook_url")),
+    Field("url", "url", text, required=True, also=("webhookUrl",)),
     Field("token", "token", text),
     Field("authentication", "authentication", _authentication, also=_inside),
     Field("header_name", "authentication", _header_name, also=_inside),
@@ -222,7 +222,7 @@ _configuration = record(
         "task_push_notification_config",
         "pushNotificationConfig",
         push,
-        also=("push_notification_config", "taskPushNotificationConfig", "task_push_notification_config"),
+        also=("taskPushNotificationConfig",),
     ),
     Field("idempotency_key", "idempotencyKey", ident),
 )

@@ -322,7 +322,7 @@ _configuration = record(
         "task_push_notification_config",
         "pushNotification",
         _push_inside,
-        also=("push_notification_config", "pushNotificationConfig"),
+        also=("pushNotificationConfig",),
     ),
     Field("idempotency_key", "idempotencyKey", ident),
 )

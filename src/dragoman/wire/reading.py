@@ -255,7 +255,9 @@ def record(build: Callable[..., Any], *fields: Field, check: Check = _nothing) -
 
     Answers None when the object is unusable; the fault is on the sheet then.
     """
-    table = tuple((field, (field.name, *dict.fromkeys((snake(field.name), *field.also)))) for field in fields)
+    table = tuple(
+        (field, tuple(each for name in (field.name, *field.also) for each in (name, snake(name)))) for field in fields
+    )
 
     def read(sheet: Sheet, value: Any, path: str) -> Any:
         if not isinstance(value, dict):
