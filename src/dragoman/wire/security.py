@@ -77,7 +77,7 @@ def _facts(scheme: SecurityScheme, place: str) -> dict[str, Any]:
             found = {"openIdConnectUrl": scheme.discovery_url}
         case "oauth2":
             found = {"flows": _flows(scheme)}
-        case "mtls":
+        case _:
             found = {}
     return found | ({"description": scheme.description} if scheme.description else {})
 
