@@ -16,7 +16,7 @@ from dragoman.model.operations import Call, CreatePush, DeletePush, GetPush, Lis
 from dragoman.model.tasks import Head, Scope
 from dragoman.ports import Hook, Hooks, Ids, Screen, Store
 
-INLINE = "configuration.taskPushNotificationConfig"
+INLINE = "configuration.taskPushNotificationConfig."
 
 
 class Hooking:
@@ -37,9 +37,9 @@ class Hooking:
         head = await self._head(call.scope, op.config.task_id)
         await self._admit(op.config, "")
         hook = self._hook(call, op.config, head.uid, head.id, call.policy.of(head.origin))
-        await self._room(call.scope, head.uid, (hook,))
         self._coming[head.uid] += 1
         try:
+            await self._room(hook, self._coming[head.uid])
             kept = await self._hooks.keep_hook(hook)
         except Conflict:
             raise TaskNotFound(op.config.task_id) from None
@@ -78,7 +78,6 @@ class Hooking:
 
     async def admit(self, config: PushConfig) -> None:
         """Judge what came with a message, before anything of the message is decided."""
-        _ = self._hooks
         await self._admit(config, INLINE)
 
     async def afford(self, scope: Scope) -> None:
@@ -96,37 +95,37 @@ class Hooking:
         """What is kept with a further message to a task. Raises Busy when the task has too many."""
         if config is None:
             return ()
-        hooks = (self._hook(call, config, head.uid, head.id, call.policy.of(head.origin)),)
-        await self._room(call.scope, head.uid, hooks)
-        return hooks
+        hook = self._hook(call, config, head.uid, head.id, call.policy.of(head.origin))
+        await self._room(hook, self._coming[head.uid] + 1)
+        return (hook,)
 
     # --- parts
 
-    @property
-    def _hooks(self) -> Hooks:
+    def _able(self) -> tuple[Hooks, Screen]:
         if self._kept is None or self._screen is None:
             raise PushNotSupported
-        return self._kept
+        return self._kept, self._screen
+
+    @property
+    def _hooks(self) -> Hooks:
+        return self._able()[0]
 
     async def _head(self, scope: Scope, id: str) -> Head:
-        _ = self._hooks
+        self._able()
         head = await self._store.find(scope, id)
         if head is None:
             raise TaskNotFound(id)
         return head
 
     async def _admit(self, config: PushConfig, place: str) -> None:
+        """`place` is where the configuration stood, with a dot behind it."""
+        _, screen = self._able()
         try:
             judge(config)
-            assert self._screen is not None, "asked before"
-            try:
-                await self._screen.admit(config.url)
-            except InvalidParams as error:
-                raise InvalidParams([Violation("url", each.description) for each in error.violations]) from None
+            await screen.admit(config.url)
         except InvalidParams as error:
-            if not place:
-                raise
-            found = [Violation(f"{place}.{each.field}", each.description) for each in error.violations]
+            # A screen names no field: it was asked about the address.
+            found = [Violation(place + (each.field or "url"), each.description) for each in error.violations]
             raise InvalidParams(found) from None
 
     def _hook(self, call: Call, config: PushConfig, uid: str, id: str, policy: Policy) -> Hook:
@@ -139,15 +138,15 @@ class Hooking:
         kept = replace(config, tenant="", id=name, task_id=id, origin="")
         return Hook(uid=uid, scope=call.scope, config=kept, origin=call.origin)
 
-    async def _room(self, scope: Scope, uid: str, hooks: Sequence[Hook]) -> None:
-        """Raises Busy where a task would have too many, also of those that come at the same time."""
-        known = {hook.config.id for hook in await self._hooks.hooks(scope, uid)}
-        new = [hook for hook in hooks if hook.config.id not in known]
-        if new and len(known) + self._coming[uid] + len(new) > self._most:
-            most = self._most
+    async def _room(self, hook: Hook, coming: int) -> None:
+        """Raises Busy where a task would have too many with those that are coming, this one among them."""
+        known = {each.config.id for each in await self._hooks.hooks(hook.scope, hook.uid)}
+        if hook.config.id in known:
+            return
+        most = self._most
+        if len(known) + coming > most:
             raise Busy(f"This task has {most} webhooks already; delete one first", limit="limits.webhooks", most=most)
-        if new:
-            await self.afford(scope)
+        await self.afford(hook.scope)
 
     async def _meant(self, scope: Scope, head: Head, id: str, policy: Policy) -> Hook | None:
         if policy.single_hook:
