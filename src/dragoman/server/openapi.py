@@ -147,6 +147,19 @@ ANSWERS: dict[str, type] = {
 }
 STREAMS = ("SendStreamingMessage", "SubscribeToTask")
 UNOFFICIAL = ("headerName", "eventTypes", "origin")  # what a push configuration has for other dialects' sake
+# What the model can do without for other dialects' sake, and 1.0 cannot.
+REQUIRED: dict[str, tuple[str, ...]] = {
+    "Artifact": ("artifactId", "parts"),
+    "Message": ("messageId", "role", "parts"),
+    "PushConfig": ("url",),
+    "Task": ("id", "contextId", "status"),
+    "TaskStatus": ("state",),
+}
+BOUNDS: dict[str, dict[str, Any]] = {
+    "ListTasks.pageSize": {"minimum": 1, "maximum": 100},
+    "historyLength": {"minimum": 0},
+    "pageSize": {"minimum": 0},
+}
 NAMED = (*BODIES.values(), *ANSWERS.values(), StreamResponse, ErrorResponse, JsonRpcRequest, JsonRpcResponse, Health)
 
 
@@ -155,8 +168,9 @@ def describe(root: str, profile: Profile, *, keys: bool = False) -> dict[str, An
     _, components = msgspec.json.schema_components(
         list(dict.fromkeys(NAMED)), ref_template="#/components/schemas/{name}"
     )
-    for schema in components.values():
+    for name, schema in components.items():
         schema.pop("description", None)  # our docstrings speak to who reads the code
+        _hold(name, schema)
     for member in UNOFFICIAL:
         del components["PushConfig"]["properties"][member]
     paths: dict[str, Any] = {"/": {"post": _json_rpc()}}
@@ -180,6 +194,28 @@ def describe(root: str, profile: Profile, *, keys: bool = False) -> dict[str, An
     }
 
 
+def _hold(name: str, schema: dict[str, Any]) -> None:
+    """Say what must be there, and that more may be: unknown members are ignored."""
+    if schema.get("type") != "object":
+        return
+    schema.pop("additionalProperties", None)
+    members = schema["properties"]
+    for member in REQUIRED.get(name, ()):
+        members[member] = _plain(members[member])
+        members[member].pop("default", None)
+        if members[member].get("type") == "array":
+            members[member]["minItems"] = 1
+        elif members[member].get("type") == "string":
+            members[member]["minLength"] = 1
+        schema["required"] = [*schema.get("required", ()), member]
+    for member in members:
+        members[member] |= _bounds(name, member)
+
+
+def _bounds(kind: str, member: str) -> dict[str, Any]:
+    return BOUNDS.get(f"{kind}.{member}", BOUNDS.get(member, {}))
+
+
 def _probes(root: str, profile: Profile) -> dict[str, Any]:
     """Probes belong to the server; an agent elsewhere than at its root does not have them."""
     if "/agents/" in root:
@@ -198,7 +234,7 @@ def _json_rpc() -> dict[str, Any]:
         "requestBody": {"required": True, "content": {"application/json": {"schema": _ref(JsonRpcRequest)}}},
         "responses": {
             "200": answer,
-            "4XX": _content("Refused before it was read", "application/json", _ref(JsonRpcResponse)),
+            "default": _content("Refused before it was read", "application/json", _ref(JsonRpcResponse)),
         },
     }
 
@@ -250,7 +286,9 @@ def _query(operation: type[Operation], template: str) -> list[dict[str, Any]]:
     if operation is ListTasks:
         members = next(defined["properties"] for name, defined in schema["$defs"].items() if name == "ListTasks")
     return [
-        {"name": name, "in": "query", "schema": _plain(found)} for name, found in members.items() if name not in bound
+        {"name": name, "in": "query", "schema": _plain(found) | _bounds(operation.__name__, name)}
+        for name, found in members.items()
+        if name not in bound
     ]
 
 
