@@ -18,10 +18,13 @@ CLIENTS = [party for party in PARTIES if party.name.startswith("py") and not par
 # Over HTTP+JSON the 0.3 client reads the card and adds nothing: its interceptors are still to be written.
 ABLE = [party for party in CLIENTS if (party.name, party.binding) != ("py03", "HTTP+JSON")]
 SETTINGS = """
+[server]
+trusted_proxies = ["127.0.0.1"]
 [auth]
 callers = "{folder}/callers.toml"
 [auth.schemes.cert]
 type = "mtls"
+header = "X-Client-Cert"
 [auth.schemes.token]
 type = "bearer"
 [auth.schemes.key]
