@@ -7,7 +7,8 @@ import pytest
 
 from dragoman.model.errors import InvalidParams
 from dragoman.model.messages import Part
-from dragoman.model.operations import DeletePush, GetPush, GetTask, ListPush, SendMessage
+from dragoman.model.operations import DeletePush, GetPush, GetTask, ListPush, ListTasks, SendMessage
+from dragoman.model.tasks import TaskState
 from dragoman.wire import liberal
 from dragoman.wire.settings import WireSettings
 from tests.wire.wording import asked, call, error_of
@@ -222,3 +223,11 @@ def test_a_part_is_known_by_its_members_whichever_version_they_are_from(
         return  # a type is 0.1's there
     for inside in ({"parts": [part]}, {"parts": None, "content": [part]}):
         assert asked(sent(path, method, inside, {}), SendMessage).message.parts == (meant,)
+
+
+@pytest.mark.parametrize("word", ["input_required", "input-required", "TASK_STATE_INPUT_REQUIRED"])
+def test_a_list_of_one_state_takes_its_name_from_any_dialect(word: str) -> None:
+    for path, method in (("/", "tasks/list"), ("/a2a", "ListTasks"), ("/a2a/jsonrpc", "tasks/list")):
+        assert asked(call(method, {"status": word}, path=path), ListTasks).status is TaskState.INPUT_REQUIRED
+    for nothing in ("unknown", "TASK_STATE_UNSPECIFIED", None):
+        assert asked(call("tasks/list", {"status": nothing}), ListTasks).status is None
