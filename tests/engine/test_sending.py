@@ -9,9 +9,9 @@ from dragoman.engine.engine import Limits
 from dragoman.model.errors import Busy, InvalidParams, TaskNotFound, UnsupportedOperation
 from dragoman.model.facts import Created, StatusFact
 from dragoman.model.messages import Message, Part
-from dragoman.model.operations import Call, GetTask
-from dragoman.model.tasks import Scope, TaskState, Usage, View
-from dragoman.ports import Append, Told, TurnHandle
+from dragoman.model.operations import Call, GetTask, PushConfig
+from dragoman.model.tasks import Head, Scope, TaskState, Usage, View
+from dragoman.ports import Append, Hook, Page, Query, Told, TurnHandle
 from dragoman.store.memory import MemoryStore
 from tests.engine.rig import SCOPE, call, chunk, rest, rig, state_of, text_of, texts, until
 
@@ -429,3 +429,40 @@ async def test_a_client_that_leaves_right_after_its_answer_does_not_stop_the_rep
             while texts(view) != ["ab"]:
                 await asyncio.sleep(0)
                 view = await r.get(view.task.id)
+
+
+@pytest.mark.proves("000-d4", "002-d17")
+@pytest.mark.parametrize("late", ["while it is looked for", "while it is answered"])
+async def test_who_answers_in_a_context_a_moment_too_late_begins_a_task_there(
+    late: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def asks(turn: TurnHandle) -> None:
+        if text_of(turn.message) == "ask":
+            await turn.ask([Part(text="which?")])
+
+    async with rig(asks) as r:
+        asked = await r.send("ask", context_id="c")
+        looking, hooking = r.store.list, r.engine._sending._hooking.further
+
+        async def quicker() -> None:
+            monkeypatch.undo()
+            await r.send("quick", task_id=asked.task.id)
+
+        async def listed(scope: Scope, query: Query) -> Page:
+            page = await looking(scope, query)
+            if page.items:
+                await quicker()
+            return page
+
+        async def hooked(call: Call, config: PushConfig | None, head: Head) -> tuple[Hook, ...]:
+            await quicker()
+            return await hooking(call, config, head)
+
+        if late == "while it is looked for":
+            monkeypatch.setattr(r.store, "list", listed)
+        else:
+            monkeypatch.setattr(r.engine._sending._hooking, "further", hooked)
+        view = await r.engine.send(call(resume_by_context=True), r.op("late", context_id="c"))
+        assert isinstance(view, View) and state_of(view) is TaskState.COMPLETED
+        assert view.task.id != asked.task.id and view.task.context_id == "c"
+        assert [text_of(said) for said in (await r.get(asked.task.id)).task.history] == ["ask", "which?", "quick"]

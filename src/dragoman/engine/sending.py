@@ -88,6 +88,8 @@ class Sending:
             live = None
         if live is None:
             return await self._begin(call, op, key, settles=settles)
+        # Who named no task but answers what waits in a context is not told that somebody else was quicker.
+        refuses = call.policy.terminal == "refuse" and bool(message.task_id)
         head = live.head
         if not head.terminal and (head.interrupted or call.policy.working == "queue"):
             try:
@@ -97,7 +99,7 @@ class Sending:
                 return await self._repeat(call, taken.record, key)
             except TaskOver:  # it is finished by now
                 self._lives.unpin(live)
-                if call.policy.terminal == "refuse":
+                if refuses:
                     raise
             except BaseException:
                 self._lives.unpin(live)
@@ -105,7 +107,7 @@ class Sending:
         else:
             self._lives.unpin(live)
             lifecycle.fits(head, message)
-            if head.terminal and call.policy.terminal == "refuse":
+            if head.terminal and refuses:
                 raise lifecycle.over(head)
         return await self._begin(call, op, key, context_id=head.context_id)
 
