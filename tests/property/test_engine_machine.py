@@ -490,7 +490,11 @@ class EngineMachine(RuleBasedStateMachine):
             self.do(self._check(shadow))
 
     async def _check(self, shadow: Shadow) -> None:
-        log = await self.log(shadow)
+        # What is committed is told to the engine a moment later: until then it shows what came before.
+        while (view := await self.engine.get(self.call(), GetTask(id=shadow.id))).seq != len(
+            log := await self.log(shadow)
+        ):
+            await asyncio.sleep(0)
         assert [entry.seq for entry in log] == list(range(1, len(log) + 1))
         lines = [msgspec.json.encode(entry.fact) for entry in log]
         before = self.logs.get(shadow.uid, [])
@@ -499,7 +503,6 @@ class EngineMachine(RuleBasedStateMachine):
         assert len(ends) == shadow.terminal and (not ends or ends[0] is log[-1]), "terminal is final"
         self.logs[shadow.uid] = lines
         head = await self.store.head(SCOPE, shadow.uid)
-        view = await self.engine.get(self.call(), GetTask(id=shadow.id))
         assert head is not None
         assert view == folded(head, ((entry.seq, entry.fact) for entry in log)), "a task is the fold of its log"
         for reader in self.readers:
