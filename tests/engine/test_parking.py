@@ -439,6 +439,25 @@ class TestSerialized:
             await r.settled(working.task.id, TaskState.COMPLETED)
             assert inside == ["work", "ask"]
 
+    async def test_messages_to_what_waits_for_its_context_keep_their_order_over_a_restart(self) -> None:
+        store, gate = MemoryStore(), asyncio.Event()
+        ran: list[str] = []
+
+        async def works(turn: TurnHandle) -> None:
+            if text_of(turn.message) == "first":
+                await gate.wait()
+            ran.append(text_of(turn.message))
+
+        async with rig(works, store=store, serialize="context", on_restart="rerun") as r:
+            await r.begin("first", context_id="c")
+            waiting = (await r.begin("second", context_id="c")).task.id
+            await r.begin("third", task_id=waiting)
+        async with rig(works, store=store, serialize="context", on_restart="rerun") as r:
+            await r.begin("fourth", task_id=waiting)
+            gate.set()
+            await r.settled(waiting, TaskState.COMPLETED)
+        assert ran == ["first", "second", "third", "fourth"]
+
     async def test_what_waits_for_its_context_survives_a_restart_and_still_waits(self) -> None:
         store, gate = MemoryStore(), asyncio.Event()
         now = most = 0

@@ -156,8 +156,10 @@ class Lives:
             if fold.seq >= live.head.seq:  # else it moved on while it was read
                 live.fold = fold
                 live.span = len(loaded.entries)
-        if live.head.queued and not live.inbox:
-            live.inbox = await self._unread(live.head)
+        while len(live.inbox) != (head := live.head).queued:
+            waiting = await self._unread(head)
+            if live.head.version == head.version:  # else it moved on while it was read
+                live.inbox = waiting
         return fold
 
     async def _load(self, live: Live) -> Loaded:

@@ -238,6 +238,7 @@ class Run:
                 head = self._live.head
                 if head.terminal or (head.turn, head.epoch) != (self._guard.turn, self._guard.epoch):
                     return
+                await self._means.lives.folded(self._live)  # a message waits that nobody here knew of
             except OutcomeUnknown:
                 if await self._ended_after_all():
                     return
@@ -282,7 +283,8 @@ class Run:
                 raise
             means.lives.overtake(live, head)
             await means.lives.folded(live)
-        live.inbox.pop(0)
+        if live.inbox and live.inbox[0] is entry:  # else it was read again meanwhile, without this one
+            live.inbox.pop(0)
         self._following = source
 
     def _used(self, facts: Sequence[AnyFact]) -> Usage | None:

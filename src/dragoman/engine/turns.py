@@ -273,6 +273,7 @@ class Turns:
                     await self.replay(live, waiting.principal)
                     return live.run is not None
             else:
+                await self.lives.folded(live)  # with the messages that came while it waited, before a restart too
                 self.begin(live, waiting.route, waiting.source, waiting.principal)
                 return True
         return False
@@ -407,6 +408,7 @@ class Turns:
         self.stopping = True
         await self._abandon(5)
         await self.background.close(5)
+        await self._abandon(5)  # what was just being started
 
 
 def _current(live: Live, head: Head) -> bool:
