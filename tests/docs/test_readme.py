@@ -50,6 +50,18 @@ def test_every_command_answers(tmp_path: Path) -> None:
     assert json.loads(card)["name"]
 
 
+def test_a_key_makes_it_happen_once(tmp_path: Path) -> None:
+    [command] = [block for block in blocks("bash") if "Idempotency-Key" in block]
+    with dragoman(cwd=tmp_path) as running:
+        script = command.replace("http://127.0.0.1:8000", running.up())
+        once, again, other = (
+            json.loads(subprocess.run(["sh", "-ec", text], capture_output=True, text=True, timeout=60).stdout)
+            for text in (script, script, script.replace("hello", "goodbye"))
+        )
+    assert once["task"]["status"]["state"] == "TASK_STATE_COMPLETED" and again == once
+    assert "used before" in other["error"]["message"]
+
+
 def test_a_stream_goes_on_after_the_last_id(tmp_path: Path) -> None:
     [command] = [block for block in blocks("bash") if "Last-Event-ID" in block]
     with dragoman(cwd=tmp_path) as running:
