@@ -5,6 +5,7 @@ checkpoint or concurrency: only what clients may see.
 
     c  a chunk of the message's artifact        s  say something       u  use one token
     a  ask, and stream the answer               w  wait at the gate    .  end as completed
+    p  require authorization, and stream what came with it
     f  end as failed, with a reason             r  end as rejected, with a reason     x  raise
 """
 
@@ -16,7 +17,7 @@ from dragoman.core.lifecycle import INTERRUPTED_BY_RESTART, RERUNS
 from dragoman.engine.run import FAILED
 from dragoman.model.cards import Profile
 from dragoman.model.messages import Artifact, Message, Part, Role
-from dragoman.model.tasks import TERMINAL, Task, TaskState, Usage
+from dragoman.model.tasks import INTERRUPTED, TERMINAL, Task, TaskState, Usage
 from dragoman.ports import Route, TurnHandle
 
 
@@ -62,9 +63,12 @@ class ScriptedAgent:
         id, begun = f"artifact {program.number}", False
         for at, act in enumerate(program.acts):
             word = f"{program.number}.{at} "
-            if act == "c" or act == "a":
+            if act in "cap":
                 if act == "a":
                     word = f"[{text_of(await turn.ask([Part(text=word)]))}]"
+                elif act == "p":
+                    reply = await turn.require_auth([Part(text=word)])
+                    word = f"[{text_of(reply) if reply else ''}]"
                 await turn.artifact(Artifact(artifact_id=id, parts=(Part(text=word),)), append=begun)
                 begun = True
             elif act == "s":
@@ -109,7 +113,7 @@ class Shadow:
 
     @property
     def waiting(self) -> bool:
-        return self.state is TaskState.INPUT_REQUIRED
+        return self.state in INTERRUPTED
 
     def _status(self, state: TaskState, words: str = "") -> None:
         if self.words:
@@ -145,8 +149,8 @@ class Shadow:
             elif act == "w":
                 if not self.open_gates(self.program.number):
                     return
-            elif act == "a":
-                self._status(TaskState.INPUT_REQUIRED, word)
+            elif act in "ap":
+                self._status(TaskState.INPUT_REQUIRED if act == "a" else TaskState.AUTH_REQUIRED, word)
                 return
             elif act == "x":
                 self._end(TaskState.FAILED, FAILED)
@@ -171,13 +175,21 @@ class Shadow:
     def receive(self, program: Program) -> None:
         self._takes(program.text)
         if self.waiting:
-            self._status(TaskState.WORKING)
-            self._chunk(f"[{program.text}]")
-            self.at += 1
-            self.kept = self.at
-            self.go_on()
+            self._answered(program.text)
         else:
             self.inbox.append(program)
+
+    def resume(self) -> None:
+        """The authorization came by another way, if it waited for one."""
+        if self.state is TaskState.AUTH_REQUIRED:
+            self._answered("")
+
+    def _answered(self, text: str) -> None:
+        self._status(TaskState.WORKING)
+        self._chunk(f"[{text}]")
+        self.at += 1
+        self.kept = self.at
+        self.go_on()
 
     def cancel(self) -> None:
         if not self.terminal:

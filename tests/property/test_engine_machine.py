@@ -66,7 +66,9 @@ TIGHT = Limits(
 )
 LOOSE = Limits(inbox=2)
 
-acts = st.text("ccssuuwa", max_size=7).flatmap(lambda body: st.sampled_from([body] * 5 + [body + end for end in "frx"]))
+acts = st.text("ccssuuwap", max_size=7).flatmap(
+    lambda body: st.sampled_from([body] * 5 + [body + end for end in "frx"])
+)
 contexts = st.sampled_from(["", "", "one", "two"])
 picks = st.integers(0, 10_000)
 
@@ -266,6 +268,16 @@ class EngineMachine(RuleBasedStateMachine):
         view = self.do(canceling)
         shadow.cancel()
         assert not shadow.differs(view.task, view.usage)
+        self.touched.append(shadow)
+
+    @precondition(lambda self: self.shadows)
+    @rule(n=picks, waiting=st.booleans())
+    def resume(self, n: int, waiting: bool) -> None:
+        """A callback says that somebody signed in. It may say so of any task, and as often as it likes."""
+        asked = [shadow for shadow in self.shadows if shadow.state is TaskState.AUTH_REQUIRED]
+        shadow = pick(asked if asked and waiting else self.shadows, n)
+        self.do(self.engine.resume(SCOPE, shadow.id))
+        shadow.resume()
         self.touched.append(shadow)
 
     # --- keys
