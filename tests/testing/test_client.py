@@ -272,3 +272,27 @@ async def test_a_thread_that_does_not_look_is_canceled_all_the_same_and_keeps_it
         release.set()
         assert text(await waiting) == "done"
         assert text(await client.get(task)) == "", "what it returned in the end is nobody's"
+
+
+async def test_a_sync_handler_may_hold_its_question_and_is_let_go_when_it_is_canceled() -> None:
+    agent = Agent("Threads", threads=1)
+    unwound: list[str] = []
+
+    @agent.skill(parking="hold")
+    def ask(turn: SyncTurn) -> str:
+        try:
+            return f"{turn.text}, {turn.ask('Which?').text}"
+        except asyncio.CancelledError:
+            unwound.append(turn.text)
+            raise
+
+    async with Client(agent) as client:
+        task = await client.send("one")
+        assert state(task) is TaskState.INPUT_REQUIRED and isinstance(task, Task)
+        assert text(await client.answer(task, "this")) == "one, this"
+        task = await client.send("two")
+        assert isinstance(task, Task) and state(await client.cancel(task)) is TaskState.CANCELED
+        task = await client.send("three")
+        assert isinstance(task, Task)
+        assert text(await client.answer(task, "that")) == "three, that", "its thread is free again"
+    assert unwound == ["two"]
