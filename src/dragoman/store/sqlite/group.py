@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from dragoman.core.heads import admits, advance, born
 from dragoman.core.notices import Notice, notices
 from dragoman.model.errors import Conflict, DragomanError, KeyTaken, StoreError
-from dragoman.model.facts import AnyFact, Settled
+from dragoman.model.facts import AnyFact
 from dragoman.model.tasks import Head, Scope
 from dragoman.ports import BOUNDLESS, Append, Appended, Checkpoint, Hook, KeyRecord, New, Turn
 from dragoman.store.keys import written
@@ -24,7 +24,7 @@ from dragoman.store.leases import claimed, deadline, unattended
 from dragoman.store.sqlite.outbox import DropHook, KeepHook, Numbers, Outbox, Record, Resend
 from dragoman.store.sqlite.reading import STATES, Known, encode
 from dragoman.store.sqlite.recent import Committed
-from dragoman.store.sqlite.statements import SIZES, SQL, rows
+from dragoman.store.sqlite.statements import SQL, fitting, rows
 from dragoman.store.tallies import admit
 
 # A row of facts is read and decoded whole, so its size bounds what a reader takes more than it asked for. No row
@@ -126,36 +126,38 @@ class Group:
 
     def _append(self, wish: Append) -> Appended:
         guard = wish.guard
+        facts, uid = wish.facts, wish.uid
         key = None if isinstance(guard, Turn) else guard.key
         if key and (record := self._committed.key(wish.scope, key.key)):
             raise KeyTaken(record)
-        if isinstance(guard, New):
+        new = isinstance(guard, New)
+        if new:
             task = self._begin(wish, guard)
         else:
-            task = self._task(wish.scope, wish.uid)
+            task = self._task(wish.scope, uid)
             if task is None:
                 raise Conflict
-            if not admits(task.head, guard, wish.facts):
+            if not admits(task.head, guard, facts):
                 raise Conflict(task.head)
-        before = task.head
+        n, before = task.n, task.head
         if not isinstance(guard, Turn) and guard.most is not BOUNDLESS:
             self._afford(wish)
-        head = advance(before, wish.facts, wish.size)
+        head = advance(before, facts, wish.size)
         hooked = task.hooked or bool(wish.hooks)
-        news = notices(before.seq + 1, wish.facts) if hooked else ()
-        hooks = self._prepared(task.n, wish) if news or wish.hooks else ()
-        self._log(task.n, head, before.seq, wish.facts)
+        news = notices(before.seq + 1, facts) if hooked else ()
+        hooks = self._prepared(n, wish) if news or wish.hooks else ()
+        self._log(n, head, before.seq, facts)
         if key:
-            self._use(wish.scope, written(key, wish.uid, self._now))
-        if isinstance(guard, New):
+            self._use(wish.scope, written(key, uid, self._now))
+        if new:
             self.next_n += 1
-            self._before[wish.uid] = None
-        self.heads[wish.uid] = Known(task.n, head, hooked, task.counted)
-        if wish.facts:
-            self.extensions.append((wish.uid, wish.facts))
-            self.vital = self.vital or isinstance(wish.facts[-1], Settled)
+            self._before[uid] = None
+        self.heads[uid] = Known(n, head, hooked, task.counted)
+        if facts:
+            self.extensions.append((uid, facts))
+            self.vital = self.vital or head.terminal
         if news or hooks:
-            self._tell(task.n, hooks, news)
+            self._tell(n, hooks, news)
         return Appended(head, before.seq + 1)
 
     def _begin(self, wish: Append, guard: New) -> Known:
@@ -268,9 +270,9 @@ class Group:
 
     def _log(self, n: int, head: Head, seq: int, facts: Sequence[AnyFact]) -> None:
         """Rows for these facts. Nothing is kept if one of them cannot be encoded."""
-        rows = [(n, end, head.size, head.updated_at, body) for end, body in _bodies(seq, facts)]
-        self._facts += rows
-        self.size += sum(len(row[4]) for row in rows)
+        for end, body in _bodies(seq, facts):
+            self._facts.append((n, end, head.size, head.updated_at, body))
+            self.size += len(body)
 
     # --- the transaction ---
 
@@ -358,6 +360,8 @@ def _moved(before: Head, after: Head) -> bool:
 
 def _bodies(seq: int, facts: Sequence[AnyFact]) -> list[tuple[int, bytes]]:
     """The facts as JSON arrays of bounded size, each with the number of its last fact."""
+    if seq % ROW_FACTS + len(facts) <= ROW_FACTS:
+        return _halves(seq, facts) if facts else []
     bodies: list[tuple[int, bytes]] = []
     start = 0
     while start < len(facts):
@@ -377,9 +381,7 @@ def _halves(seq: int, facts: Sequence[AnyFact]) -> list[tuple[int, bytes]]:
 
 def _spread(statements: list[tuple[str, Sequence[Any]]], name: str, some: list[Row]) -> None:
     """Few statements of many rows each."""
-    at = 0
-    for size in SIZES:
-        while len(some) - at >= size:
-            values = some[at] if size == 1 else list(chain.from_iterable(some[at : at + size]))
-            statements.append((rows(name, size), values))
-            at += size
+    while some:
+        size = fitting(len(some))
+        statements.append((rows(name, size), some[0] if size == 1 else list(chain.from_iterable(some[:size]))))
+        some = some[size:]

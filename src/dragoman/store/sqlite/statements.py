@@ -7,10 +7,6 @@ from re import DOTALL, compile
 _HEADING = compile(r"-- name: (\w+)\n-- [^\n]+\n(.*?);\n(?=\n|\Z)", DOTALL)
 _ROW = compile(r"(\((?:\?, )*\?\))/\*rows\*/")
 
-# Many rows go in few statements, what usually comes together in one: each costs the writer two turns at the
-# interpreter's lock. That the sizes are fixed keeps the statements prepared.
-SIZES = (64, 32, *range(16, 0, -1))
-
 
 def _load() -> dict[str, str]:
     text = Path(__file__).with_name("queries.sql").read_text(encoding="utf-8")
@@ -18,6 +14,15 @@ def _load() -> dict[str, str]:
 
 
 SQL = _load()
+
+
+def fitting(count: int) -> int:
+    """How many of so many rows the next statement takes.
+
+    What usually comes together goes in one: each statement costs the writer two turns at the interpreter's lock. That
+    there are few sizes keeps the statements prepared.
+    """
+    return count if count <= 16 else 16 if count < 32 else 32 if count < 64 else 64
 
 
 @cache
