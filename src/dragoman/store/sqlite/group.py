@@ -22,7 +22,7 @@ from dragoman.store.keys import written
 from dragoman.store.lanes import Taken
 from dragoman.store.leases import claimed, deadline, unattended
 from dragoman.store.sqlite.outbox import DropHook, KeepHook, Numbers, Outbox, Record, Resend
-from dragoman.store.sqlite.reading import STATES, Known, encode
+from dragoman.store.sqlite.reading import STATES, Known, blob
 from dragoman.store.sqlite.recent import Committed
 from dragoman.store.sqlite.statements import SQL, fitting, rows
 from dragoman.store.tallies import admit
@@ -197,16 +197,16 @@ class Group:
             self.outbox = Outbox(self._committed, self._webhooks.numbers, self._webhooks.interval, self._now)
         return self.outbox
 
-    def _prepared(self, n: int, wish: Append) -> list[tuple[Hook, bytes]]:
+    def _prepared(self, n: int, wish: Append) -> list[tuple[Hook, bytearray]]:
         """What may fail about a task's hooks, before anything of the append is decided."""
         self._outbox().open(n, new=isinstance(wish.guard, New))
         return [self._encoded(hook) for hook in wish.hooks]
 
-    def _encoded(self, hook: Hook) -> tuple[Hook, bytes]:
+    def _encoded(self, hook: Hook) -> tuple[Hook, bytearray]:
         hook = hook if hook.at else replace(hook, at=self._now)
-        return hook, encode(hook)
+        return hook, blob(hook)
 
-    def _tell(self, n: int, hooks: Sequence[tuple[Hook, bytes]], news: Sequence[Notice]) -> None:
+    def _tell(self, n: int, hooks: Sequence[tuple[Hook, bytearray]], news: Sequence[Notice]) -> None:
         outbox = self._outbox()
         for hook, body in hooks:
             outbox.keep(n, hook, body)
@@ -266,7 +266,7 @@ class Group:
         has[1] += wish.size
 
     def _use(self, scope: Scope, record: KeyRecord) -> None:
-        self._keys.append((*scope, record.key, record.uid, record.at, encode(record)))
+        self._keys.append((*scope, record.key, record.uid, record.at, blob(record)))
 
     def _log(self, n: int, head: Head, seq: int, facts: Sequence[AnyFact]) -> None:
         """Rows for these facts. Nothing is kept if one of them cannot be encoded."""
@@ -288,7 +288,7 @@ class Group:
                 tasks.append(_row(n, head, state))
                 _count(counts, (head.scope, state), 1, head.size)
             elif _moved(before.head, head):
-                moves.append((n, state, head.status_at, unattended(head), deadline(head), encode(head)))
+                moves.append((n, state, head.status_at, int(unattended(head)), deadline(head), blob(head)))
                 if before.head.state is not head.state:
                     _count(counts, (head.scope, state), 1, head.size)
                     _count(counts, (head.scope, STATES[before.head.state]), -1, -before.counted)
@@ -332,12 +332,12 @@ def _count(counts: Counts, what: tuple[Scope, str], tasks: int, size: int) -> No
 
 def _folds(n: int, checkpoint: Checkpoint) -> list[tuple[str, Sequence[Any]]]:
     statements: list[tuple[str, Sequence[Any]]] = []
-    _spread(statements, "put_checkpoints", [(n, checkpoint.seq, encode(checkpoint.snapshot))])
+    _spread(statements, "put_checkpoints", [(n, checkpoint.seq, blob(checkpoint.snapshot))])
     for segment in checkpoint.segments:
         artifact = segment.artifact.artifact_id
         if segment.replace:
             statements.append((SQL["drop_segments"], (n, artifact)))
-        _spread(statements, "add_segments", [(n, artifact, encode(segment))])
+        _spread(statements, "add_segments", [(n, artifact, blob(segment))])
     return statements
 
 
@@ -345,7 +345,7 @@ def _row(n: int, head: Head, state: str) -> Row:
     scope = head.scope
     return (
         *(n, head.uid, *scope, head.id, head.context_id, state),
-        *(head.status_at, head.created_at, unattended(head), deadline(head), encode(head)),
+        *(head.status_at, head.created_at, int(unattended(head)), deadline(head), blob(head)),
     )
 
 
@@ -358,11 +358,11 @@ def _moved(before: Head, after: Head) -> bool:
     return probe != before
 
 
-def _bodies(seq: int, facts: Sequence[AnyFact]) -> list[tuple[int, bytes]]:
+def _bodies(seq: int, facts: Sequence[AnyFact]) -> list[tuple[int, bytearray]]:
     """The facts as JSON arrays of bounded size, each with the number of its last fact."""
     if seq % ROW_FACTS + len(facts) <= ROW_FACTS:
         return _halves(seq, facts) if facts else []
-    bodies: list[tuple[int, bytes]] = []
+    bodies: list[tuple[int, bytearray]] = []
     start = 0
     while start < len(facts):
         stop = start + ROW_FACTS - (seq + start) % ROW_FACTS
@@ -371,8 +371,8 @@ def _bodies(seq: int, facts: Sequence[AnyFact]) -> list[tuple[int, bytes]]:
     return bodies
 
 
-def _halves(seq: int, facts: Sequence[AnyFact]) -> list[tuple[int, bytes]]:
-    body = encode(facts)
+def _halves(seq: int, facts: Sequence[AnyFact]) -> list[tuple[int, bytearray]]:
+    body = blob(facts)
     if len(body) <= ROW_BYTES or len(facts) == 1:
         return [(seq + len(facts), body)]
     half = len(facts) // 2

@@ -62,7 +62,7 @@ class Outbox:
         self._now = now
         self._standings: dict[int, Standing] = {}
         self._of: dict[int, dict[str, Standing]] = {}  # by task and id: of tasks that were opened
-        self._put: dict[int, tuple[Hook, bytes]] = {}
+        self._put: dict[int, tuple[Hook, bytearray]] = {}
         self._replaced: list[int] = []
         self._moved: set[int] = set()
         self._dropped: set[int] = set()
@@ -81,7 +81,7 @@ class Outbox:
     def hooked(self, task: int) -> bool:
         return bool(self._of[task])
 
-    def keep(self, task: int, hook: Hook, body: bytes) -> None:
+    def keep(self, task: int, hook: Hook, body: bytearray) -> None:
         """Keep or replace a hook of an opened task. `body` is the hook, encoded."""
         of = self._of[task]
         standing = of.get(hook.config.id)
@@ -214,7 +214,7 @@ def _these(some: Collection[int] | Collection[str]) -> list[Row]:
     return [(encode(list(some)).decode(),)] if some else []
 
 
-def _row(standing: Standing, hook: Hook, body: bytes) -> Row:
+def _row(standing: Standing, hook: Hook, body: bytearray) -> Row:
     line = standing.line
     return (standing.n, standing.task, *hook.scope, standing.id, standing.lane, line.due, line.calm_at, body)
 

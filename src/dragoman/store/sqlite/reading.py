@@ -16,7 +16,8 @@ from dragoman.model.tasks import EVERYONE, Head, Scope, TaskState
 from dragoman.ports import KeyRecord, Loaded, Page, Query, Segment, Snapshot, Tally
 from dragoman.store.sqlite.statements import SQL
 
-encode = Encoder().encode
+_encoder = Encoder()
+encode = _encoder.encode
 decode_head = Decoder(Head).decode
 decode_facts = Decoder(list[AnyFact]).decode
 decode_snapshot = Decoder(Snapshot).decode
@@ -29,6 +30,13 @@ STATES = {state: state.value.removeprefix("TASK_STATE_") for state in TaskState}
 Row = tuple[int, bytes, int, str]  # of a list: number, head, status_at, uid
 
 LATEST = (2**62, "")  # before every task: where a list begins
+
+
+def blob(value: Any) -> bytearray:
+    """As JSON, in the kind of bytes that sqlite3 takes as it is. The other kind it first offers to every adapter."""
+    body = bytearray()
+    _encoder.encode_into(value, body)
+    return body
 
 
 class Known(Struct, gc=False):
