@@ -22,10 +22,11 @@ CREATE TABLE tasks (
 -- unique already; only names that callers chose need an index of their own.
 CREATE UNIQUE INDEX tasks_named ON tasks (agent, tenant, owner, id) WHERE id <> uid;
 
-CREATE INDEX tasks_in_context ON tasks (agent, tenant, owner, context_id, status_at DESC, uid DESC);
+-- Lists begin with the newest and read these from the end; new entries come at the end, which is quicker to write.
+CREATE INDEX tasks_in_context ON tasks (agent, tenant, owner, context_id, status_at, uid);
 
 -- Lists of all states merge those of each, and whoever looks for running tasks looks in their states.
-CREATE INDEX tasks_in_state ON tasks (agent, tenant, owner, state, status_at DESC, uid DESC);
+CREATE INDEX tasks_in_state ON tasks (agent, tenant, owner, state, status_at, uid);
 
 -- Questions for whose answer a handler waits in memory.
 CREATE INDEX tasks_held ON tasks (n) WHERE unattended AND state IN ('INPUT_REQUIRED', 'AUTH_REQUIRED');
