@@ -58,7 +58,7 @@ class Scope(NamedTuple):
     owner: str = ""
 
 
-class Head(Struct, kw_only=True, gc=False):
+class Head(Struct, kw_only=True, omit_defaults=True, gc=False):
     """The task's row: what guards, lists and recovery need without folding the log.
 
     `version` counts lifecycle moves (state, message, cancel, claim); `seq` counts facts. `turn_seq` is where the
