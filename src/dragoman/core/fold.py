@@ -180,7 +180,7 @@ class Fold:
 
     @property
     def usage(self) -> Usage | None:
-        return self.usage_after(())
+        return self.usage_after(()) if self._uses else self._spent
 
     def usage_after(self, facts: Iterable[AnyFact]) -> Usage | None:
         """The usage once these facts of the current turn are folded too."""

@@ -54,10 +54,11 @@ def advance(head: Head, facts: Sequence[AnyFact], size: int = 0) -> Head:
     after.size += size
     for fact in facts:
         after.seq += 1
-        after.updated_at = fact.at
         move = _MOVES.get(type(fact))
         if move is not None:
             move(after, fact)
+    if facts:
+        after.updated_at = facts[-1].at
     return after
 
 

@@ -6,7 +6,7 @@ import logging
 from dragoman.core import lifecycle
 from dragoman.engine.limits import Limits
 from dragoman.engine.live import Live
-from dragoman.engine.turns import Turns, Waiting
+from dragoman.engine.turns import Turns
 from dragoman.model.errors import CallerError, Conflict, DragomanError, StoreError
 from dragoman.model.operations import Principal
 from dragoman.model.tasks import Head, TaskState
@@ -83,7 +83,7 @@ class Keeper:
             await self._settle(head, TaskState.FAILED, lifecycle.INTERRUPTED_BY_RESTART)
             return
         if fresh and turns.taken(head.scope, head.context_id, route):
-            turns.queue(Waiting(live, route, source, Principal(id=head.scope.owner)))
+            turns.queue(live, route, source, Principal(id=head.scope.owner))
             return
         epoch = await self._store.claim(head.scope, head.uid, turns.replica, self._limits.lease_ms)
         if epoch is None:

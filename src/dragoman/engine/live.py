@@ -93,12 +93,22 @@ class Live:
             return self.entries.copy()
         return self.entries[start : start + limit]
 
+    def trim(self) -> None:
+        """Forget the older half of the entries."""
+        drop = (len(self.entries) + 1) // 2
+        del self.entries[:drop]
+        self.base += drop
+        self.tail //= 2
+
 
 class Lives:
     def __init__(self, store: Store, bus: Bus, limits: Limits) -> None:
         self._store = store
         self._bus = bus
         self._limits = limits
+        # With fewer facts and bytes since the last checkpoint none is due, ended or not.
+        self._few = min(limits.span_facts, limits.brief_facts)
+        self._light = min(limits.span_bytes, limits.brief_bytes)
         self._by_key: dict[Key, Live] = {}
         self._births: dict[Key, Live] = {}  # whose first append is under way
         self._woken = False
@@ -180,12 +190,17 @@ class Lives:
 
     def unpin(self, live: Live) -> None:
         live.pins -= 1
-        if live.pins == 0 and live.run is None:
-            head = live.head
-            if self._by_key.get((head.scope, head.id)) is live:
-                del self._by_key[head.scope, head.id]
-            if head.terminal and live.fold is not None and live.fold.whole:
-                self.keep(_show(live, live.fold), head)
+        if not (live.pins or live.flights):
+            self._leave(live)
+
+    def _leave(self, live: Live) -> None:
+        """Nobody is busy with it any more."""
+        head = live.head
+        key = (head.scope, head.id)
+        if self._by_key.get(key) is live:
+            del self._by_key[key]
+        if head.terminal and live.fold is not None and live.fold.whole:
+            self._keep(key, _show(live, live.fold), head)
 
     async def view(self, scope: Scope, id: str) -> View | None:
         """The task as it stands, from memory when all of it is there."""
@@ -202,7 +217,7 @@ class Lives:
             return None
         seen = view(loaded)
         if loaded.head.terminal:
-            self.keep(seen, loaded.head)
+            self._keep((scope, id), seen, loaded.head)
         return seen
 
     async def view_of(self, live: Live) -> View:
@@ -227,16 +242,16 @@ class Lives:
 
     # --- the cache of finished tasks
 
-    def keep(self, seen: View, head: Head) -> None:
+    def _keep(self, key: Key, seen: View, head: Head) -> None:
+        limits, finished = self._limits, self._finished
         size = head.size + 1024
-        if size > self._limits.cached_bytes // 16:
+        if not limits.cached_tasks or size > limits.cached_bytes // 16:
             return
-        key = (head.scope, head.id)
         self.forget(key)
-        self._finished[key] = (seen, size)
+        finished[key] = (seen, size)
         self._finished_bytes += size
-        while len(self._finished) > self._limits.cached_tasks or self._finished_bytes > self._limits.cached_bytes:
-            _, (_, freed) = self._finished.popitem(last=False)
+        while len(finished) > limits.cached_tasks or self._finished_bytes > limits.cached_bytes:
+            _, (_, freed) = finished.popitem(last=False)
             self._finished_bytes -= freed
 
     def forget(self, key: Key) -> None:
@@ -283,7 +298,6 @@ class Lives:
         head = live.head
         answer: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
         append = Append(uid=head.uid, scope=head.scope, facts=facts, guard=guard, size=size, hooks=hooks)
-        live.pins += 1
         live.flights += 1
         if not head.seq:
             self._births[head.scope, head.id] = live
@@ -302,7 +316,6 @@ class Lives:
     ) -> None:
         if not live.head.seq and self._births.get(key := (live.head.scope, live.head.id)) is live:
             del self._births[key]
-        live.flights -= 1
         if isinstance(outcome, Appended):
             try:
                 self._commit(live, append, outcome)
@@ -313,9 +326,12 @@ class Lives:
                 outcome = error
         elif failed is not None:
             failed(outcome)
-        if live.landings and not live.flights:
-            _release(live.landings)
-        self.unpin(live)
+        live.flights -= 1
+        if not live.flights:
+            if live.landings:
+                _release(live.landings)
+            if not live.pins:
+                self._leave(live)
         if answer.done():
             return
         if isinstance(outcome, Exception):
@@ -343,8 +359,10 @@ class Lives:
         live.tail += size
         live.span += len(facts)
         live.weight += size
-        self._trim(live)
-        if fold is not None:
+        limits = self._limits
+        if live.tail > limits.tail_bytes or len(live.entries) > limits.tail_facts:
+            live.trim()
+        if fold is not None and (live.span >= self._few or live.weight >= self._light):
             self._check(live, fold)
         if live.settlers and head.settled:
             _release(live.settlers)
@@ -372,13 +390,6 @@ class Lives:
     def _enter(self, live: Live) -> Live:
         self._by_key[live.head.scope, live.head.id] = live
         return live
-
-    def _trim(self, live: Live) -> None:
-        if len(live.entries) > self._limits.tail_facts or live.tail > self._limits.tail_bytes:
-            drop = (len(live.entries) + 1) // 2
-            del live.entries[:drop]
-            live.base += drop
-            live.tail //= 2
 
     def _check(self, live: Live, fold: Fold) -> None:
         """Write a checkpoint when a span is full, or the task ended with more than a brief log since the last one.

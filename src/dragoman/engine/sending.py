@@ -15,7 +15,7 @@ from dragoman.core.weights import weigh_message
 from dragoman.engine.direct import DirectTurn
 from dragoman.engine.hooking import Hooking
 from dragoman.engine.live import Live
-from dragoman.engine.turns import Turns, Waiting
+from dragoman.engine.turns import Turns
 from dragoman.model.errors import (
     Busy,
     CallerError,
@@ -179,18 +179,8 @@ class Sending:
         hooks = self._hooking.new(call, op.configuration.task_push_notification_config, uid, guard.id)
         live = self._lives.begin(uid, scope, guard)
 
-        def begin() -> None:
-            if waits:
-                turns.queue(Waiting(live, route, created, call.principal))
-            else:
-                turns.begin(live, route, created, call.principal)
-
-        def refused(error: BaseException) -> None:
-            if not waits:
-                turns.free(scope, context_id, route)
-            if isinstance(error, OutcomeUnknown):
-                turns.background.spawn(self._end_orphan(scope, guard.id))
-
+        begin = partial(turns.queue if waits else turns.begin, live, route, created, call.principal)
+        refused = partial(self._refused, scope, guard, None if waits else route)
         try:
             await self._lives.append(
                 live, facts, guard, weigh_message(message) + 120, begin, hooks, refused, settles=settles
@@ -199,6 +189,13 @@ class Sending:
             self._lives.unpin(live)
             return await self._uncreated(call, guard, error)
         return Accepted(live, 1)
+
+    def _refused(self, scope: Scope, guard: New, route: Route | None, error: BaseException) -> None:
+        """The task did not come to be, as far as anybody knows. With a route, its turn had its context already."""
+        if route is not None:
+            self._turns.free(scope, guard.context_id, route)
+        if isinstance(error, OutcomeUnknown):
+            self._turns.background.spawn(self._end_orphan(scope, guard.id))
 
     async def _uncreated(self, call: Call, guard: New, error: BaseException) -> Accepted | Message:
         if isinstance(error, KeyTaken):

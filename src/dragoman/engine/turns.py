@@ -142,14 +142,21 @@ class Turns:
         if route.serialize:
             self._start_waiting((scope, context_id))
 
-    def queue(self, waiting: Waiting) -> None:
-        """Start this turn when its context is free, which it may have become while the task was committed.
+    def queue(
+        self,
+        live: Live,
+        route: Route,
+        source: Created | Received,
+        principal: Principal,
+        journal: Journal | None = None,
+    ) -> None:
+        """`begin` the turn when its context is free, which it may have become while the task was committed.
         Keeps the task pinned."""
-        waiting.live.pins += 1
-        context = (waiting.live.head.scope, waiting.live.head.context_id)
+        live.pins += 1
+        context = (live.head.scope, live.head.context_id)
         free = context not in self._queues
         self.waiting += 1
-        self._queues.setdefault(context, deque()).append(waiting)
+        self._queues.setdefault(context, deque()).append(Waiting(live, route, source, principal, journal))
         if free:
             self._start_waiting(context)
 
@@ -187,7 +194,7 @@ class Turns:
         if not _current(live, head):
             return
         if self.must_wait(head.scope, head.context_id, route):
-            self.queue(Waiting(live, route, source, principal, journal))
+            self.queue(live, route, source, principal, journal)
         else:
             self.begin(live, route, source, principal, journal)
 
