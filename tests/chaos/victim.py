@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tests.serving import ROOT, free_port
+from tests.serving import ROOT
 
 AGENT = "tests/chaos/agent.py:agent"
 JSON = dict[str, Any]
@@ -21,7 +22,11 @@ JSON = dict[str, Any]
 
 class Victim:
     def __init__(self, folder: Path, *options: str, agent: str = AGENT) -> None:
-        self.port = free_port()
+        # Kept for us while the server is dead: otherwise somebody else's server could answer our clients meanwhile.
+        self._place = socket.socket()
+        self._place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._place.bind(("127.0.0.1", 0))
+        self.port: int = self._place.getsockname()[1]
         self.base = f"http://127.0.0.1:{self.port}"
         self.database = folder / "chaos.db"
         self._log = folder / "server.log"
@@ -54,6 +59,7 @@ class Victim:
         self._process.wait()
 
     def stop(self) -> None:
+        self._place.close()
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
             try:
