@@ -281,6 +281,36 @@ class TestWaiting:
 
 
 @pytest.mark.proves("S-3-4")
+async def test_a_turn_that_is_just_being_started_does_not_outlive_the_engine() -> None:
+    store, gate, running = Held(), asyncio.Event(), 0
+
+    async def works(turn: TurnHandle) -> None:
+        nonlocal running
+        running += 1
+        try:
+            await gate.wait()
+        finally:
+            running -= 1
+
+    async with rig(works, store=store, serialize="context") as r:
+        await r.begin(context_id="c")
+        await until(lambda: running)
+        await r.begin(context_id="c")
+        store.gate.clear()
+        gate.set()
+        await store.come()  # the first turn ends
+        gate.clear()
+        store.gate.set()
+        await until(lambda: not running)
+        store.gate.clear()
+        await store.come()  # the second is about to begin
+        closing = asyncio.ensure_future(r.engine.close())
+        await asyncio.sleep(0)
+        store.gate.set()
+        await closing
+        assert not running and not r.engine.turns.runs
+
+
 async def test_an_agent_that_awaits_a_millisecond_between_its_words_loses_and_repeats_none() -> None:
     """A commit that looked again at what was decided meanwhile would show here."""
 

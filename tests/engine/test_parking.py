@@ -185,6 +185,22 @@ class TestHold:
                 await r.engine.drain(3600)
             assert await r.store.claim(SCOPE, view.uid, "another", 1_000), "its claim was released"
 
+    async def test_nor_does_one_that_is_asked_while_the_server_stops(self) -> None:
+        gate = asyncio.Event()
+
+        async def works_and_asks(turn: TurnHandle) -> None:
+            await gate.wait()
+            await turn.ask([Part(text="?")])
+
+        async with rig(works_and_asks, parking="hold") as r:
+            view = await r.begin()
+            draining = asyncio.ensure_future(r.engine.drain(3600))
+            await asyncio.sleep(0)
+            gate.set()
+            async with asyncio.timeout(5):
+                await draining
+            assert state_of(await r.get(view.task.id)) is TaskState.INPUT_REQUIRED
+
 
 class TestAuthorization:
     @pytest.mark.proves("S-5-15")
