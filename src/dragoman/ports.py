@@ -126,7 +126,7 @@ class Query(Struct, frozen=True, kw_only=True):
     """Which tasks, newest status first, ties by uid descending. `before` is the last (status_at, uid) already seen.
 
     `known` asks for those the context's conversation still knows: a store in memory may forget a conversation before
-    its tasks.
+    its tasks. A page ends with the task that makes it as large as `max_bytes`, if that is not 0.
     """
 
     context_id: str = ""
@@ -135,6 +135,7 @@ class Query(Struct, frozen=True, kw_only=True):
     since: int = 0
     before: tuple[int, str] | None = None
     limit: int = 50
+    max_bytes: int = 0
     artifacts: bool = False
 
 

@@ -27,7 +27,8 @@ async def test_a_page_ends_where_it_weighs_enough_and_the_next_goes_on_there() -
         sent = [(await here.send()).task.id for _ in range(250)]
         found = await pages(here, 1_000)
         assert [view.task.id for page in found for view in page.views] == sent[::-1]
-        assert [len(page.views) for page in found] == [100, 100, 50]
+        *full, last = (len(page.views) for page in found)
+        assert len(full) == 2 and all(90 < count <= 100 for count in full) and last < 70
         assert {page.total for page in found} == {250} and {page.page_size for page in found} == {1_000}
 
 

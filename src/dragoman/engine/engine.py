@@ -19,7 +19,7 @@ from dragoman.model.messages import Message
 from dragoman.model.operations import Call, CancelTask, GetTask, ListTasks, SendMessage, SubscribeToTask, TaskPage
 from dragoman.model.stamps import moment
 from dragoman.model.tasks import TERMINAL, Head, Scope, TaskState, View
-from dragoman.ports import Agent, Bus, Clock, Hooks, Ids, Loaded, Page, Query, Screen, Store
+from dragoman.ports import Agent, Bus, Clock, Hooks, Ids, Query, Screen, Store
 
 __all__ = ["Batch", "Engine", "Follow", "Limits"]
 
@@ -195,29 +195,29 @@ class Engine:
             limit=size,
             artifacts=op.include_artifacts,
         )
-        page = await self._page(call.scope, query)
-        last = page.items[-1].head if page.items else None
+        views: list[View] = []
+        token = ""
+        room = self._limits.page_bytes
+        # Some tasks at a time, until there are as many as were asked for or they weigh as much as a page may.
+        while True:
+            some = replace(query, limit=min(_AT_ONCE, size - len(views)), max_bytes=room)
+            page = await self._store.list(call.scope, some)
+            views += [trimmed(view(item, partial=not op.include_artifacts), op.history_length) for item in page.items]
+            if not page.more:
+                break
+            last = page.items[-1].head
+            room -= sum(item.head.size for item in page.items)
+            if len(views) >= size or room <= 0:
+                token = cursors.page_token(last.status_at, last.uid)
+                break
+            query = replace(query, before=(last.status_at, last.uid))
         return TaskPage(
-            views=tuple(
-                [trimmed(view(item, partial=not op.include_artifacts), op.history_length) for item in page.items]
-            ),
-            next_page_token=cursors.page_token(last.status_at, last.uid) if page.more and last else "",
+            views=tuple(views),
+            next_page_token=token,
             page_size=size,
             total=page.total,
             artifacts=op.include_artifacts,
         )
-
-    async def _page(self, scope: Scope, query: Query) -> Page:
-        """Some tasks at a time, until there are as many as were asked for or they weigh as much as a page may."""
-        items: list[Loaded] = []
-        wanted, weight = query.limit, 0
-        while True:
-            page = await self._store.list(scope, replace(query, limit=min(_AT_ONCE, wanted - len(items))))
-            items += page.items
-            weight += sum(item.head.size for item in page.items)
-            if not page.more or len(items) >= wanted or weight >= self._limits.page_bytes:
-                return Page(items=tuple(items), total=page.total, more=page.more)
-            query = replace(query, before=(items[-1].head.status_at, items[-1].head.uid))
 
     async def whose(self, scope: Scope, id: str) -> Scope | None:
         """The scope of a task that is named without its owner, for who may see everybody's."""

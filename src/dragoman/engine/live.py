@@ -227,7 +227,12 @@ class Lives:
 
     async def conversation(self, scope: Scope, context_id: str, but: str, limit: int) -> tuple[Message, ...]:
         """The last `limit` messages of the context's other tasks: what was asked, said and delivered."""
-        page = await self._store.list(scope, Query(context_id=context_id, known=True, limit=limit + 1, artifacts=True))
+        page = await self._store.list(
+            scope,
+            Query(
+                context_id=context_id, known=True, limit=limit + 1, max_bytes=self._limits.page_bytes, artifacts=True
+            ),
+        )
         messages: list[Message] = []
         for loaded in reversed(page.items):
             if loaded.head.uid != but:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from copy import copy
 from functools import partial
 from heapq import nlargest, nsmallest
+from itertools import accumulate
 from typing import TypeVar
 
 from dragoman.core.heads import admits, advance, born
@@ -310,10 +311,12 @@ class MemoryStore:
         before = query.before
         rest = [log for log in logs if before is None or _rank(log) < before]
         page = nlargest(query.limit + 1, rest, key=_rank)
+        some = page[: query.limit]
+        if query.max_bytes:
+            weights = accumulate(log.head.size for log in some)
+            some = some[: next((count for count, so_far in enumerate(weights, 1) if so_far >= query.max_bytes), None)]
         return Page(
-            items=tuple(log.loaded(query.artifacts) for log in page[: query.limit]),
-            total=len(logs),
-            more=len(page) > query.limit,
+            items=tuple(log.loaded(query.artifacts) for log in some), total=len(logs), more=len(page) > len(some)
         )
 
     async def key(self, scope: Scope, key: str) -> KeyRecord | None:

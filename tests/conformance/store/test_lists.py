@@ -48,6 +48,30 @@ async def test_pages_follow_each_other_without_gap_or_repeat(store: Store, limit
     assert seen == [f"u{n:02}" for n in (9, 8, 7, 6, 5, 4, 3, 2, 1, 0)]
 
 
+async def test_a_page_ends_with_the_task_that_makes_it_large_enough(store: Store) -> None:
+    """Also when what makes it large came after the task's row was last written."""
+    for n in range(5):
+        await store.append(new(f"u{n}", created(n), started(n), size=100))
+    await store.append(output("u3", chunk(20), size=10_000))
+
+    async def paged(most: int) -> list[list[str]]:
+        pages: list[list[str]] = []
+        query = Query(max_bytes=most, artifacts=True)
+        while True:
+            page = await store.list(OURS, query)
+            assert page.total == 5
+            pages.append(uids(page))
+            if not page.more:
+                return pages
+            last = page.items[-1].head
+            query = Query(max_bytes=most, artifacts=True, before=(last.status_at, last.uid))
+
+    assert await paged(0) == await paged(20_000) == [["u4", "u3", "u2", "u1", "u0"]]
+    assert await paged(10_000) == [["u4", "u3"], ["u2", "u1", "u0"]]
+    assert await paged(200) == [["u4", "u3"], ["u2", "u1"], ["u0"]]
+    assert await paged(1) == [["u4"], ["u3"], ["u2"], ["u1"], ["u0"]]
+
+
 async def test_filters_combine_and_totals_count_what_they_leave(store: Store) -> None:
     for n in range(12):
         state = TaskState.FAILED if n % 3 == 0 else TaskState.COMPLETED

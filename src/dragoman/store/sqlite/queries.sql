@@ -107,6 +107,11 @@ LEFT JOIN checkpoints ON checkpoints.task = these.value
 JOIN facts ON facts.task = these.value AND facts.seq > coalesce(checkpoints.seq, 0)
 ORDER BY facts.task, facts.seq;
 
+-- name: sizes_of_tasks
+-- What the logs of these tasks hold, in bytes.
+SELECT these.value, (SELECT facts.size FROM facts WHERE facts.task = these.value ORDER BY facts.seq DESC LIMIT 1)
+FROM json_each(?) AS these;
+
 -- name: checkpoints_of_tasks
 -- The snapshots of these tasks.
 SELECT checkpoints.task, checkpoints.seq, checkpoints.body

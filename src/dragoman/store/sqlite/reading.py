@@ -125,10 +125,24 @@ def page(connection: Connection, scope: Scope, query: Query) -> Page:
             total = _total(connection, scope, query, state, states)
             rows = list(islice(_listed(connection, scope, query, state, states), query.limit + 1))
         some = [Known(n, decode_head(body)) for n, body, *_ in rows[: query.limit]]
+        if query.max_bytes:
+            some = some[: _within(connection, some, query.max_bytes)]
         items = tuple(_loaded(connection, some, query.artifacts))
     finally:
         connection.execute("COMMIT")
-    return Page(items=items, total=total, more=len(rows) > query.limit)
+    return Page(items=items, total=total, more=len(rows) > len(items))
+
+
+def _within(connection: Connection, some: Sequence[Known], most: int) -> int:
+    """How many of these tasks make a page of that many bytes. Known before any of them is read."""
+    these = (encode([task.n for task in some]).decode(),)
+    sizes: dict[int, int] = dict(connection.execute(SQL["sizes_of_tasks"], these).fetchall())
+    weight = 0
+    for count, task in enumerate(some, 1):
+        weight += sizes[task.n] or 0
+        if weight >= most:
+            return count
+    return len(some)
 
 
 def _listed(connection: Connection, scope: Scope, query: Query, state: str, states: Sequence[str]) -> Iterable[Row]:
