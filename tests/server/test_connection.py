@@ -210,14 +210,64 @@ async def test_an_http_1_0_client_gets_answers_it_understands() -> None:
         assert stream.body.endswith(b"\n\n")
 
 
+H2C = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2-Settings": "AAMAAABkAAQAAP__"}
+
+
 async def test_an_upgrade_nobody_speaks_is_answered_as_if_it_had_not_been_asked() -> None:
     async with running() as server:
         line = await server.dial()
-        line.write(request("GET", "/healthz", headers={"Connection": "Upgrade", "Upgrade": "h2c"}))
-        answer = await line.answer()
-        assert answer.status == 200
-        assert answer.headers["connection"] == "close"
+        for _ in range(2):
+            line.write(request("GET", "/healthz", headers={"Connection": "Upgrade", "Upgrade": "websocket"}))
+            assert (await line.answer()).status == 200
+        line.write(request("GET", "/healthz"))
+        assert (await line.answer()).status == 200
+
+
+@pytest.mark.parametrize("size", [1, 7, 100_000], ids=["drops", "pieces", "whole"])
+async def test_a_body_behind_a_request_for_an_upgrade_is_read(size: int) -> None:
+    """Clients that prefer HTTP/2, as Java's does, ask for it with every first request, whatever its method."""
+    body = rpc(request_id=1)
+    framed = b"%x\r\n%b\r\n%x\r\n%b\r\n0\r\n\r\n" % (10, body[:10], len(body) - 10, body[10:])
+    chunked = {"Transfer-Encoding": "chunked", "Content-Type": "application/json"}
+    told = (
+        request(body=body, headers=H2C)
+        + request(headers=H2C | chunked)
+        + framed
+        + request("GET", "/healthz", headers=H2C)
+        + request(body=rpc(request_id=2))
+    )
+    async with running() as server:
+        line = await server.dial()
+        for at in range(0, len(told), size):
+            line.write(told[at : at + size])
+            await line.drain()
+        for id in (1, 1):
+            answer = await line.answer()
+            assert answer.json()["id"] == id and answer.json()["result"]["task"]
+        assert (await line.answer()).json() == {"status": "ok"}
+        assert (await line.answer()).json()["id"] == 2
+        assert len(server.engine.calls) == 3
+
+
+async def test_a_request_for_an_upgrade_gives_no_second_reading_of_its_body() -> None:
+    """What follows the body is the next request, and the body never is one."""
+    inner = request("GET", "/healthz")
+    async with running() as server:
+        line = await server.dial()
+        line.write(request(body=inner, headers=H2C), request("GET", "/readyz", headers={"Connection": "close"}))
+        assert (await line.answer()).json()["error"]["code"] == -32700
+        assert (await line.answer()).status == 200
         assert await line.rest() == b""
+
+
+@pytest.mark.parametrize("encoding", ["gzip, chunked", "gzip", "chunked, identity", "identity"])
+async def test_a_body_in_an_encoding_nobody_takes_off_is_not_taken_for_plain(encoding: str) -> None:
+    async with running() as server:
+        line = await server.dial()
+        line.write(request(headers={"Transfer-Encoding": encoding}), b"0\r\n\r\n")
+        assert (await line.answer()).status in (400, 501)
+        assert await line.rest() == b""
+        assert server.engine.calls == []
 
 
 async def test_the_answer_to_head_has_the_length_but_not_the_body() -> None:

@@ -72,6 +72,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     head_timeout: Seconds = Seconds(10)
     body_timeout: Seconds = Seconds(60)
     idle_timeout: Seconds = Seconds(75)
+    stall_timeout: Seconds = Seconds(60)
     card_max_age: Seconds = Seconds(300)
     card_versions: tuple[str, ...] = ()
     require_version: bool = False
@@ -107,6 +108,8 @@ class LimitSettings(Struct, frozen=True, kw_only=True):
     rate_loopback: bool = False
     uploads: Bytes = Bytes(256 * MIB)
     uploads_per_caller: Bytes = Bytes(64 * MIB)
+    answers: Bytes = Bytes(256 * MIB)
+    answers_per_caller: Bytes = Bytes(64 * MIB)
     streams: int = 10_000
     streams_per_caller: int = 5_000
     streams_per_address: int = 5_000

@@ -10,8 +10,8 @@ from dragoman.gateway.admission import Admission
 from dragoman.gateway.desk import Desk
 from dragoman.gateway.door import Door
 from dragoman.gateway.quota import Quota
+from dragoman.gateway.room import ANSWERS, UPLOADS, Room
 from dragoman.gateway.settings import GatewaySettings
-from dragoman.gateway.uploads import Uploads
 from dragoman.model.cards import Profile
 from dragoman.model.errors import DragomanError, Forbidden, Unauthenticated, UnsupportedOperation
 from dragoman.model.messages import Message
@@ -82,7 +82,8 @@ class Gateway:
     ) -> None:
         settings, entrances = settings or GatewaySettings(), entrances or {}
         self.quota = Quota(settings)
-        self.uploads = Uploads(settings)
+        self.uploads = Room(settings.uploads, settings.uploads_per_caller, settings.rate_wait, UPLOADS)
+        self.answers = Room(settings.answers, settings.answers_per_caller, settings.rate_wait, ANSWERS)
         self.signer = signer
         first = next(iter(agents))
         self.root = Desk(first, "", agents[first].profile, settings, entrances.get(first))

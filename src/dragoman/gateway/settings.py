@@ -58,6 +58,12 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
     uploads_per_caller: int = 64 * MIB
     """The same of one caller."""
 
+    answers: int = 256 * MIB
+    """Bytes of answers above 64 KiB whose clients have not read them yet."""
+
+    answers_per_caller: int = 64 * MIB
+    """The same of one caller."""
+
     rate_loopback: bool = False
     """Whether rates hold for callers on this machine too."""
 

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from dragoman.gateway.desk import Desk
 from dragoman.gateway.gateway import Gateway
 from dragoman.gateway.quota import place_of
-from dragoman.gateway.uploads import SMALL
+from dragoman.gateway.room import SMALL
 from dragoman.model.errors import BodyTooLarge, DragomanError, Forbidden, InvalidRequest, StoreError, Unauthenticated
 from dragoman.model.messages import Message
-from dragoman.model.operations import GetExtendedCard, Principal
+from dragoman.model.operations import GetExtendedCard, GetTask, ListTasks, Principal
 from dragoman.server.pages import Pages, Readiness
 from dragoman.server.record import Record
 from dragoman.server.settings import ServerSettings
@@ -257,15 +257,11 @@ class Site:
         gateway = self._gateway
         result: Any = None
         caller = visit.principal.id or visit.place
+        held = 0
         try:
             gateway.quota.enter(caller)
             try:
-                if isinstance(exchange.operation, GetExtendedCard):
-                    base = self._pages.base(visit.headers, visit.scope)
-                    result = await gateway.extended_card(desk, exchange, visit.principal, base)
-                else:
-                    result = await gateway.call(desk, exchange, visit.principal)
-                reply = exchange.reply(result)
+                reply, result, held = await self._produce(exchange, desk, visit, caller)
             finally:
                 gateway.quota.leave(caller)
         except Exception as error:
@@ -277,7 +273,45 @@ class Site:
             raise
         if record is not None:
             record.about(exchange, result)
-        await _write(reply, extra, send, record)
+        try:
+            await _write(reply, extra, send, record)
+        except asyncio.CancelledError:
+            if record is not None:
+                record.left()
+            raise
+        finally:
+            if held:
+                gateway.answers.leave(caller, held)
+
+    async def _produce(self, exchange: Exchange, desk: Desk, visit: Visit, caller: str) -> tuple[Reply, Any, int]:
+        """The answer, what it says, and how much room it has taken. Whoever reads something large while there is no
+        room for it waits, and what they wait for is read again then: nothing of it is kept meanwhile."""
+        reply, result = await self._carry_out(exchange, desk, visit)
+        size = len(reply.body)
+        if size <= SMALL:
+            return reply, result, 0
+        answers = self._gateway.answers
+        if not answers.enter_now(caller, size):
+            if not isinstance(exchange.operation, GetTask | ListTasks):
+                answers.take(caller, size)  # it was done, and its answer is due
+                return reply, result, size
+            del reply, result
+            await answers.enter(caller, size)
+            try:
+                reply, result = await self._carry_out(exchange, desk, visit)
+            except BaseException:
+                answers.leave(caller, size)
+                raise
+        return reply, result, size
+
+    async def _carry_out(self, exchange: Exchange, desk: Desk, visit: Visit) -> tuple[Reply, Any]:
+        gateway = self._gateway
+        if isinstance(exchange.operation, GetExtendedCard):
+            base = self._pages.base(visit.headers, visit.scope)
+            result = await gateway.extended_card(desk, exchange, visit.principal, base)
+        else:
+            result = await gateway.call(desk, exchange, visit.principal)
+        return exchange.reply(result), result
 
     async def _follow(
         self, exchange: Exchange, desk: Desk, visit: Visit, extra: Headers, send: Send, record: Record | None
@@ -377,6 +411,9 @@ async def _write(reply: Reply, extra: Headers, send: Send, record: Record | None
     if reply.status not in (204, 304):
         headers += ((b"content-length", b"%d" % len(body)),)
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    if len(body) > SMALL:
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+        body = b""  # whose turn comes when nearly all of the rest was read
     await send({"type": "http.response.body", "body": body})
     if record is not None:
         record.done(reply.status)

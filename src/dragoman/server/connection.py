@@ -2,16 +2,21 @@
 
 What differs from uvicorn's: the head of a request has a deadline and a size, the body has a deadline, trailers never
 become headers, bytes that are no HTTP close the connection instead of being answered in the middle of a response,
-a refused upload is drained for a moment so that the client can read why, a lost client cancels its request's task at
-once, and the client's certificate is in the scope. It is also smaller and quicker: deadlines are one number per
+a refused upload is drained for a moment so that the client can read why, a client that reads nothing of its answer is
+cut off, one that would rather speak another protocol is answered in this one, a lost client cancels its request's task
+at once, and the client's certificate is in the scope. It is also smaller and quicker: deadlines are one number per
 connection looked at by one timer, and there are no events or timers per request.
 """
 
 import asyncio
+import fcntl
 import logging
 import ssl
+import struct
+import termios
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
 
@@ -45,7 +50,9 @@ FAULTS = {
     400: (b"400 Bad Request", b"This is not a valid HTTP request."),
     408: (b"408 Request Timeout", b"The request took too long to arrive."),
     431: (b"431 Request Header Fields Too Large", b"The request's headers are too large."),
+    501: (b"501 Not Implemented", b"Of transfer encodings only chunked is understood."),
 }
+FRAMING = (b"content-length", b"transfer-encoding")
 
 
 class Watch:
@@ -58,9 +65,10 @@ class Watch:
         self._told = settings.connections_per_address
         self._most = self._told or max(SOME, open_files() // 2)
         self._from: dict[str, int] = {}
-        shortest = min(settings.head_seconds, settings.body_seconds, settings.idle_seconds)
+        shortest = min(settings.head_seconds, settings.body_seconds, settings.idle_seconds, settings.stall_seconds)
         self.interval = min(1.0, max(0.02, shortest / 4))
         self.connections: set[Connection] = set()
+        self.reading: dict[Connection, tuple[int, float]] = {}  # whose clients read slowly: what is left, since when
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, connection: "Connection") -> None:
@@ -88,13 +96,20 @@ class Watch:
         now = loop.time()
         for connection in [one for one in self.connections if 0.0 < one.due <= now]:
             connection.overdue()
+        for connection, (left, since) in list(self.reading.items()):
+            size = unread(connection.transport)
+            if size < left or connection.streams:
+                self.reading[connection] = (size, now)
+            elif now - since >= self.settings.stall_seconds:
+                connection.transport.abort()
         self._timer = loop.call_later(self.interval, self._look, loop) if self.connections else None
 
 
 class Connection(HttpToolsProtocol):
     # Beside uvicorn's own attributes, whose shared-key dict has no room for more.
     __slots__ = (
-        "deaf", "due", "extensions", "fault", "fed", "head_bytes", "in_body", "in_head", "place", "running", "watch"
+        "deaf", "due", "extensions", "fault", "fed", "framing", "head_bytes", "in_body", "in_head", "place", "running",
+        "upgrading", "watch",
     )  # fmt: skip
 
     def __init__(self, watch: Watch, **wiring: Any) -> None:
@@ -109,6 +124,8 @@ class Connection(HttpToolsProtocol):
         self.in_head = False
         self.in_body = False
         self.deaf = False  # what still arrives is thrown away
+        self.upgrading = False
+        self.framing = b""  # how long the body is of a request that asked for an upgrade
         self.running: Cycle | None = None  # whose response is being written; `cycle` is whose request is being read
         self.cycle: Any = None
         self.parser: Any = self.parser
@@ -140,6 +157,7 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.connections.discard(self)
         self.watch.connections.discard(self)
+        self.watch.reading.pop(self, None)
         if self.place:
             self.watch.leave(self.place)
         self.due = 0.0
@@ -155,11 +173,12 @@ class Connection(HttpToolsProtocol):
         if self.deaf:
             return
         try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            # We speak nothing but HTTP/1.1: the request is answered as if no upgrade had been asked, then we part.
-            self.cycle.keep_alive = False
-            self.deaf = True
+            while True:
+                try:
+                    self.parser.feed_data(data)
+                    break
+                except httptools.HttpParserUpgrade as upgrade:
+                    data = self._stay() + data[upgrade.args[0] :]
         except httptools.HttpParserError:
             self._refuse()
             return
@@ -175,13 +194,43 @@ class Connection(HttpToolsProtocol):
             self.due = self.loop.time() + self.watch.settings.body_seconds
 
     def overdue(self) -> None:
-        """The deadline has passed: of the head, the body, an idle connection or a lingering one."""
+        """The deadline has passed: of head, body, or an idle, lingering or closed connection."""
         self.due = 0.0
-        if not self.deaf and (self.in_head or self.in_body):
+        if self.transport.is_closing():
+            if self not in self.watch.reading:
+                self.transport.abort()
+        elif not self.deaf and (self.in_head or self.in_body):
             self.fault = 408
             self._refuse()
         else:
-            self.transport.close()
+            self._part()
+
+    def pause_writing(self) -> None:
+        self.flow.pause_writing()
+        self.watch.reading[self] = (unread(self.transport), self.loop.time())
+
+    def resume_writing(self) -> None:
+        self.flow.resume_writing()
+        self.watch.reading.pop(self, None)
+        if self.transport.is_closing():
+            self.due = self.loop.time() + self.watch.settings.stall_seconds
+
+    @property
+    def streams(self) -> bool:
+        """Whether an answer of no known length is being written: its client may take its time."""
+        return self.running is not None and self.running.started and self.running.left < 0
+
+    def _part(self) -> None:
+        """Close when everything was written, or when nobody reads it."""
+        self.transport.close()
+        self.due = self.loop.time() + self.watch.settings.stall_seconds
+
+    def _stay(self) -> bytes:
+        """The client would like to go on in another protocol. We speak nothing but HTTP/1.1: its request is answered as
+        if that had not been asked. A parser that has seen an upgrade reads no further, so another one does; what to
+        begin with takes it to where the first one is."""
+        self.parser = httptools.HttpRequestParser(_Behind(self))
+        return b"POST / HTTP/1.1\r\n%b\r\n" % self.framing
 
     def _refuse(self) -> None:
         """What arrives cannot be read. Requests read before it keep their answers; then we part."""
@@ -203,7 +252,7 @@ class Connection(HttpToolsProtocol):
                 b"HTTP/1.1 %b\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %b\r\n"
                 b"connection: close\r\n\r\n%b" % (status, size, words)
             )
-        self.transport.close()
+        self._part()
 
     # --- the parser speaks
 
@@ -222,6 +271,9 @@ class Connection(HttpToolsProtocol):
         self.head_bytes += len(name) + len(value)
         if name == b"expect" and value.lower() == b"100-continue":
             self.expect_100_continue = True
+        elif name == b"transfer-encoding" and value.strip().lower() != b"chunked":
+            self.fault = 501
+            raise ValueError
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
@@ -253,6 +305,10 @@ class Connection(HttpToolsProtocol):
         }
         cycle = Cycle(self, scope, version != "1.0" and parser.should_keep_alive(), self.expect_100_continue)
         self.cycle = cycle
+        self.upgrading = parser.should_upgrade()
+        if self.upgrading:
+            lines = [b"%b: %b\r\n" % line for line in self.headers if line[0] in FRAMING]
+            self.framing = b"".join(lines)
         self.headers: Any = None  # the scope's now, and gone with it while a stream stays
         if self.running is None:
             self._begin(cycle)
@@ -271,6 +327,9 @@ class Connection(HttpToolsProtocol):
                 self.flow.pause_reading()
 
     def on_message_complete(self) -> None:
+        if self.upgrading:  # the parser takes a body for another protocol
+            self.upgrading = False
+            return
         self.in_body = False
         self.due = 0.0
         cycle = self.cycle
@@ -324,7 +383,7 @@ class Connection(HttpToolsProtocol):
                 self.transport.write_eof()
             return
         if not cycle.keep_alive:
-            self.transport.close()
+            self._part()
             return
         self.flow.resume_reading()
         if self.pipeline:
@@ -335,7 +394,7 @@ class Connection(HttpToolsProtocol):
     def shutdown(self) -> None:
         """The server stops: an idle connection closes now, a busy one after its responses."""
         if self.running is None:
-            self.transport.close()
+            self._part()
         else:
             (self.pipeline[0] if self.pipeline else self.running).keep_alive = False
 
@@ -348,6 +407,45 @@ def open_files() -> int:
         return 1 << 16
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return 1 << 20 if soft == resource.RLIM_INFINITY else soft
+
+
+class _Behind:
+    """What a parser tells that goes on in the middle of a request, whose head is known already."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._head = True
+        self.on_body = connection.on_body
+        self.on_message_complete = connection.on_message_complete
+
+    def on_message_begin(self) -> None:
+        if not self._head:
+            self._connection.on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        if not self._head:
+            self._connection.on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._head:
+            self._connection.on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        if self._head:
+            self._head = False
+        else:
+            self._connection.on_headers_complete()
+
+
+def unread(transport: Any) -> int:
+    """How many bytes the client has not taken yet, of what the transport holds and of what the kernel holds for it. The
+    kernel may take none for a long time though the client reads, and far more than it seems to at once."""
+    size: int = transport.get_write_buffer_size()
+    sock = transport.get_extra_info("socket")
+    with suppress(OSError, AttributeError):  # it has just been closed, or this is no system that tells
+        (queued,) = struct.unpack("i", fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(4)))
+        size += queued
+    return size
 
 
 def _split(url: bytes) -> tuple[bytes, bytes]:

@@ -35,6 +35,10 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     idle_seconds: float = 75.0
     """A connection without a request is closed after this long (own server only)."""
 
+    stall_seconds: float = 60.0
+    """A connection whose client takes nothing of an answer for this long is cut off; streams may wait (own server
+    only)."""
+
     drain_seconds: float = 20.0
     """How long running turns may take to end when the server stops."""
 

@@ -7,19 +7,18 @@ from typing import Any
 
 import pytest
 
-from dragoman.gateway.settings import GatewaySettings
-from dragoman.gateway.uploads import Uploads
+from dragoman.gateway.room import UPLOADS, Room
 from dragoman.model.errors import Busy, Overloaded
 
 pytestmark = pytest.mark.anyio
 
 
-def uploads(most: int = 100, each: int = 60, wait: float = 10) -> Uploads:
-    return Uploads(GatewaySettings(uploads=most, uploads_per_caller=each, rate_wait=wait))
+def uploads(most: int = 100, each: int = 60, wait: float = 10) -> Room:
+    return Room(most, each, wait, UPLOADS)
 
 
 @asynccontextmanager
-async def entering(room: Uploads, *who: tuple[str, int]) -> AsyncGenerator[list["asyncio.Task[None]"]]:
+async def entering(room: Room, *who: tuple[str, int]) -> AsyncGenerator[list["asyncio.Task[None]"]]:
     """All of them come in this order; those who get in stay in until the test lets them leave."""
     tasks: list[asyncio.Task[None]] = []
     for caller, size in who:
